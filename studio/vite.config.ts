@@ -4,12 +4,14 @@ import { defineConfig, type Plugin } from 'vite'
 
 const PACKAGE = /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//
 
-/** Write the licences of everything that ends up in the page beside it. */
-function licences(): Plugin {
+// Packages that end up in the page: workers are bundled apart, before the page that starts them.
+const folders = new Set<string>()
+
+/** Note the packages of a bundle. */
+function packages(): Plugin {
   return {
-    name: 'licences',
+    name: 'packages',
     generateBundle(_options, bundle) {
-      const folders = new Set<string>()
       for (const chunk of Object.values(bundle)) {
         if (chunk.type !== 'chunk') continue
         for (const id of chunk.moduleIds) {
@@ -17,6 +19,15 @@ function licences(): Plugin {
           if (folder !== undefined) folders.add(folder)
         }
       }
+    },
+  }
+}
+
+/** Write the licences of all packages beside the page. */
+function licences(): Plugin {
+  return {
+    name: 'licences',
+    generateBundle() {
       const texts = [...folders].sort().map((folder) => {
         const about = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name: string; version: string; license: string }
         const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name))
@@ -31,7 +42,8 @@ function licences(): Plugin {
 // The page is built into the Python package, which serves it at /studio.
 export default defineConfig({
   base: '/studio/',
-  plugins: [licences()],
+  plugins: [packages(), licences()],
+  worker: { format: 'es', plugins: () => [packages()] },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     outDir: '../omnigraph/studio',

@@ -23,6 +23,8 @@ QUICK = (
 )
 
 LONG = (
+    "tests/adapters/test_langgraph_conformance.py",
+    "tests/agents/test_fleet.py",
     "tests/agents/test_http.py",
     "tests/agents/test_journey.py",
     "tests/agents/test_stdio.py",
@@ -37,6 +39,7 @@ LONG = (
     "tests/deploy/test_server.py",
     "tests/docs/test_docs_run.py",
     "tests/docs/test_example.py",
+    "tests/docs/test_skill.py",
     "tests/docs/test_walks.py",
     "tests/engine/test_all_orders.py",
     "tests/engine/test_blocks.py",

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The main job end to end: make a graph, load it on Spark, query, search, change, branch, look back, write out.
 # `make demo` runs this with .venv/bin on PATH; it works from any directory. It leaves nothing behind but a page about the
-# graph, where the first argument says.
+# graph, where the first argument says. With STUDIO=1 it opens the graph in a browser in the end.
 set -eu
 page=${1:-people.html}
 case $page in /*) ;; *) page=$PWD/$page ;; esac
@@ -103,4 +103,14 @@ show omnigraph report people.omni --out "$page" --diff loaded main --query peopl
 say "What was loaded can be written out again, as lines that load back to the same graph."
 show omnigraph export people.omni --type WorksAt
 
-say "Next: open $page in a browser; take people.pg and people.gq, change them, and run this again."
+if [ -n "${STUDIO:-}" ]; then
+  say "The same graph in a browser, with a branch that waits for a review. Ctrl-C ends it."
+  show omnigraph branch create agent/map-clerk people.omni
+  show omnigraph change people.omni --query people.gq --name hire --branch agent/map-clerk \
+    --message "Dag keeps the maps" \
+    --params '{"person": "dag", "company": "harbour", "role": "archivist", "since": "2026-02-02"}'
+  show omnigraph studio people.omni
+else
+  say "Next: open $page in a browser; take people.pg and people.gq, change them, and run this again."
+  echo "STUDIO=1 shows the graph in a browser as well: make demo STUDIO=1, or STUDIO=1 sh demo.sh"
+fi

@@ -1,11 +1,11 @@
 """Documents: nodes of one type as texts with an id, a vector and metadata, and queries for them."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Literal, Self, TypeAlias
 
+from omnigraph.adapters.rows import delete_rows, read_rows
 from omnigraph.api.branch import Branch
 from omnigraph.api.view import View
 from omnigraph.errors import InputError
@@ -14,8 +14,6 @@ from omnigraph.schema.types import BLOB, ListType, VectorType
 from omnigraph.syntax.problems import suggest
 
 Mode: TypeAlias = Literal["hybrid", "vector", "words"]
-# A list in a request is not longer.
-_MOST_IDS = 8_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,22 +94,17 @@ class Documents:
         if ids is None:
             self._branch().mutate(f"query drop() {{ delete {of} where {key} is not null }}")
             return
-        drop = f"query drop($ids: [String]) {{ delete {of} where {key} in $ids }}"
-        for some in _pieces(ids):
-            self._branch().mutate(drop, ids=some)
+        delete_rows(self._branch(), {of: ids}, key)
 
     def get(self, ids: Sequence[str]) -> list[Found]:
         """Return documents in the order of their ids, without those that are not there."""
         key = self.layout.key
         query = (
-            f"query get($ids: [String]) {{ match {{ $d: {self.layout.type}  $d.{key} in $ids }} "
+            f"query get($keys: [String]) {{ match {{ $d: {self.layout.type}  $d.{key} in $keys }} "
             f"return {{ {self._returned()} }} }}"
         )
-        found: dict[str, Found] = {}
-        for some in _pieces(ids):
-            for row in self.view.query(query, ids=some):
-                document = self._found(row)
-                found[document.id] = document
+        stored = [self._found(row) for row in read_rows(self.view, query, ids)]
+        found = {each.id: each for each in stored}
         return [found[each] for each in ids if each in found]
 
     def search(
@@ -248,9 +241,3 @@ def _checked(catalog: Catalog, layout: Layout) -> NodeType:
     if not isinstance(stored.properties[layout.vector].type, VectorType):
         raise InputError(f"{layout.type}.{layout.vector} is no Vector")
     return stored
-
-
-def _pieces(ids: Iterable[str]) -> Iterator[list[str]]:
-    rest = iter(dict.fromkeys(ids))
-    while some := list(islice(rest, _MOST_IDS)):
-        yield some

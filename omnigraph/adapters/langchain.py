@@ -254,7 +254,7 @@ class OmniGraphRetriever(BaseRetriever):
         """Return the nodes that edges connect with some documents, and that are none of these."""
         layout = self.store.layout
         seen = {(layout.type, each.id) for each in found}
-        around = []
+        around: list[tuple[NodeCard, dict[str, Any]]] = []
         for document in found:
             for edge in self.expand:
                 page = self.store.view.neighbors(
@@ -264,9 +264,11 @@ class OmniGraphRetriever(BaseRetriever):
                     place = (each.node.type, each.node.id)
                     if place not in seen:
                         seen.add(place)
-                        about = {"edge": edge, "of": document.id}
-                        around.append(_neighbor(each.node, layout, about))
-        return around
+                        about = {"type": each.node.type, "edge": edge, "of": document.id}
+                        around.append((each.node, about))
+        ids = [node.id for node, _ in around if node.type == layout.type]
+        own = {each.id: each for each in self.store.get_by_ids(ids)}
+        return [_neighbor(node, layout, about, own) for node, about in around]
 
 
 class OmniGraphChatHistory(BaseChatMessageHistory):
@@ -315,9 +317,15 @@ def _document(found: Found) -> Document:
     return Document(id=found.id, page_content=found.text, metadata=found.metadata)
 
 
-def _neighbor(node: NodeCard, layout: Layout, about: Mapping[str, Any]) -> Document:
-    """Return a node of any type as a document: its text, or its label, and its properties."""
+def _neighbor(
+    node: NodeCard, layout: Layout, about: Mapping[str, Any], own: Mapping[str | None, Document]
+) -> Document:
+    """Return a document, or a node of another type as one: its text or label, and properties."""
+    if node.type == layout.type and node.id in own:
+        document = own[node.id]
+        metadata = {**document.metadata, **about}
+        return Document(id=node.id, page_content=document.page_content, metadata=metadata)
     rest = dict(node.properties)
     text = rest.pop(layout.text, None)
     content = text if isinstance(text, str) else node.label
-    return Document(id=node.id, page_content=content, metadata={"type": node.type, **rest, **about})
+    return Document(id=node.id, page_content=content, metadata={**rest, **about})

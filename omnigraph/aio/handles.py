@@ -26,12 +26,14 @@ from omnigraph.aio.items import (
 from omnigraph.aio.queries import AsyncQueries
 from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph
+from omnigraph.api.operations.reviews import BranchStatus
 from omnigraph.api.view import View
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
 from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
 from omnigraph.merge.blamed import Blamed
 from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.outcome import Merge
+from omnigraph.merge.review_record import Review
 from omnigraph.merge.run_record import RunRecord
 from omnigraph.policy.rights import Rights
 from omnigraph.schema.catalog import Catalog
@@ -316,6 +318,7 @@ class AsyncBranch(AsyncView):
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
+        expect_source: str | None = None,
         **bulk: "Unpack[BulkKeywords]",
     ) -> Merge:
         """Merge a branch or commit into this branch, as one commit with two parents.
@@ -323,7 +326,9 @@ class AsyncBranch(AsyncView):
         Raises MergeConflictsError with all conflicts, and then nothing is changed. `ours` or
         `theirs`, or `Resolutions` by type, row and property, say whose version is taken. With
         `strict` any row that both sides changed differently is a conflict. Large changes are merged
-        on Spark, or in this process a part at a time; `engine` and `spark` say otherwise.
+        on Spark, or in this process a part at a time; `engine` and `spark` say otherwise. With
+        `expect_source` the source, and with the `expect` of this handle the branch has to stand at
+        a commit, else HeadMovedError.
         """
         return await self._calls.run(
             self._handle.merge,
@@ -332,6 +337,7 @@ class AsyncBranch(AsyncView):
             message=message,
             resolutions=resolutions,
             strict=strict,
+            expect_source=expect_source,
             **bulk,
         )
 
@@ -371,6 +377,18 @@ class AsyncBranch(AsyncView):
             **bulk,
         )
 
+    async def preview_revert(
+        self,
+        commit_id: str,
+        *,
+        resolutions: Resolutions | Side | str | None = None,
+        **bulk: "Unpack[BulkKeywords]",
+    ) -> Merge:
+        """Return what a revert would do, conflicts included; nothing is written."""
+        return await self._calls.run(
+            self._handle.preview_revert, commit_id, resolutions=resolutions, **bulk
+        )
+
     async def plan_schema(
         self, schema: str | Path | Source, **limits: "Unpack[TimeKeywords]"
     ) -> SchemaPlan:
@@ -378,16 +396,23 @@ class AsyncBranch(AsyncView):
         return await self._calls.run(self._handle.plan_schema, schema, **limits)
 
     async def apply_schema(
-        self, schema: str | Path | Source | SavedPlan, **limits: "Unpack[TimeKeywords]"
+        self,
+        schema: str | Path | Source | SavedPlan,
+        *,
+        allow_data_loss: bool = False,
+        **limits: "Unpack[TimeKeywords]",
     ) -> SchemaApplied:
         """Get another schema, with everything that follows for the tables, as one commit.
 
         Raises UnsupportedMigrationError or ViolationsError with everything that is in the way,
-        and then nothing is changed. A plan that was saved is applied only where the branch still
+        and then nothing is changed; so does DataLossError when the schema drops something, unless
+        `allow_data_loss` is set. A plan that was saved is applied only where the branch still
         stands as it was planned, else HeadMovedError. `seconds` and `cancelled` end it before it
         publishes.
         """
-        return await self._calls.run(self._handle.apply_schema, schema, **limits)
+        return await self._calls.run(
+            self._handle.apply_schema, schema, allow_data_loss=allow_data_loss, **limits
+        )
 
     def log(self, *, limit: int | None = None, after: str | None = None) -> AsyncItems[Commit]:
         """Return the commits, newest first; `after` goes on behind one of them."""
@@ -562,6 +587,55 @@ class AsyncGraph(Handle[Graph]):
     async def branches(self) -> list[str]:
         """Return the names of all branches, `main` first."""
         return await self._calls.run(self._handle.branches)
+
+    async def branch_status(self) -> list[BranchStatus]:
+        """Return where each branch stands: its newest commit, how far it is from `main`."""
+        return await self._calls.run(self._handle.branch_status)
+
+    async def review_record(self, branch: str) -> Review | None:
+        """Return what was said about a branch, and the state of its review; None if nothing."""
+        return await self._calls.run(self._handle.review_record, branch)
+
+    async def set_review(
+        self,
+        branch: str,
+        state: str,
+        message: str | None = None,
+        *,
+        into: str = MAIN,
+        expect: str | None = None,
+    ) -> Review:
+        """Open the review of a branch (`open`), or decide it: `approved`, or `changes_asked`.
+
+        With `expect`, the branch has to stand at this commit, else HeadMovedError. A merge sets
+        the state `merged`.
+        """
+        return await self._calls.run(
+            self._handle.set_review, branch, state, message, into=into, expect=expect
+        )
+
+    async def comment_review(
+        self,
+        branch: str,
+        message: str,
+        *,
+        type: str | None = None,
+        id: str | None = None,
+        property: str | None = None,
+        into: str = MAIN,
+        expect: str | None = None,
+    ) -> Review:
+        """Comment on a branch, or on a type, a row or a property of it."""
+        return await self._calls.run(
+            self._handle.comment_review,
+            branch,
+            message,
+            type=type,
+            id=id,
+            property=property,
+            into=into,
+            expect=expect,
+        )
 
     async def create_branch(self, name: str, source: Place = MAIN) -> "AsyncBranch":
         """Make a branch where another one, or a commit, stands, and return it."""
@@ -848,6 +922,8 @@ class AsyncGraph(Handle[Graph]):
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
+        expect: str | None = None,
+        expect_source: str | None = None,
         **bulk: "Unpack[BulkKeywords]",
     ) -> Merge:
         """Merge a branch or commit into a branch; see `Branch.merge`."""
@@ -859,6 +935,8 @@ class AsyncGraph(Handle[Graph]):
             message=message,
             resolutions=resolutions,
             strict=strict,
+            expect=expect,
+            expect_source=expect_source,
             **bulk,
         )
 
@@ -917,15 +995,21 @@ class AsyncGraph(Handle[Graph]):
         *,
         actor: str | None = None,
         message: str | None = None,
+        allow_data_loss: bool = False,
         **limits: "Unpack[TimeKeywords]",
     ) -> SchemaApplied:
-        """Apply a schema to a branch, with everything that follows for its rows, as one commit."""
+        """Apply a schema to a branch, with everything that follows for its rows, as one commit.
+
+        One that drops a type, a property, a rule or an index is refused without
+        `allow_data_loss`; what it hides can be restored until a cleanup removes it.
+        """
         return await self._calls.run(
             self._handle.apply_schema,
             schema,
             blocking_place(branch),
             actor=actor,
             message=message,
+            allow_data_loss=allow_data_loss,
             **limits,
         )
 
@@ -961,7 +1045,9 @@ class AsyncGraph(Handle[Graph]):
 
         Small fragments are joined and indexes completed, as one commit that diffs and changes
         pass by. Writers are never held up: a table that they change meanwhile is left to them.
-        `seconds` and `cancelled` end it before it publishes.
+        With `types` only their tables are rewritten, and those of `exclude` never are: a table of
+        large values does not keep the others waiting. `seconds` and `cancelled` end it before it
+        publishes.
         """
         return await self._calls.run(self._handle.optimize, branch, **how)
 

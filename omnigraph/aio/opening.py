@@ -7,14 +7,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
-from omnigraph.aio.backend import CancellableBackend
 from omnigraph.aio.calls import CONCURRENCY, Calls
 from omnigraph.aio.handles import AsyncGraph
 from omnigraph.api import graph as blocking
 from omnigraph.api.client import Client
 from omnigraph.api.graph import Graph
 from omnigraph.api.http import HttpBackend
-from omnigraph.api.local.backend import LocalBackend
 from omnigraph.maintain.reports import Copied
 from omnigraph.span import Source
 
@@ -52,9 +50,14 @@ class Opening(Awaitable[AsyncGraph]):
         await self._graph.close()
 
     async def _opened(self) -> AsyncGraph:
-        graph = await self._calls.run(self._open)
-        backend = CancellableBackend(cast(LocalBackend, graph.backend))
-        return AsyncGraph(Graph(backend), self._calls)
+        return AsyncGraph(await self._calls.run(self._cancellable), self._calls)
+
+    def _cancellable(self) -> Graph:
+        # A client of a server needs none of what a graph at hand does.
+        from omnigraph.aio.backend import CancellableBackend
+        from omnigraph.api.local.backend import LocalBackend
+
+        return Graph(CancellableBackend(cast(LocalBackend, self._open().backend)))
 
 
 def init(

@@ -130,6 +130,7 @@ class Branch(View):
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
+        expect_source: str | None = None,
         **bulk: "Unpack[BulkKeywords]",
     ) -> Merge:
         """Merge a branch or commit into this branch, as one commit with two parents.
@@ -137,14 +138,17 @@ class Branch(View):
         Raises MergeConflictsError with all conflicts, and then nothing is changed. `ours` or
         `theirs`, or `Resolutions` by type, row and property, say whose version is taken. With
         `strict` any row that both sides changed differently is a conflict. Large changes are merged
-        on Spark, or in this process a part at a time; `engine` and `spark` say otherwise.
+        on Spark, or in this process a part at a time; `engine` and `spark` say otherwise. With
+        `expect_source` the source, and with the `expect` of this handle the branch has to stand at
+        a commit, else HeadMovedError.
         """
-        self._refuse_expect()
         merge = MergeBranch(
             source=place_of(source),
             target=self.name,
             message=message or self._message,
             strict=strict,
+            expect=self._expect,
+            expect_source=expect_source,
             **Resolutions.parse(resolutions).to_json(),
         )
         return self._backend.run(merge, self._working({"actor": actor, **bulk}))
@@ -186,6 +190,22 @@ class Branch(View):
         )
         return self._backend.run(revert, self._working({"actor": actor, **bulk}))
 
+    def preview_revert(
+        self,
+        commit_id: str,
+        *,
+        resolutions: Resolutions | Side | str | None = None,
+        **bulk: "Unpack[BulkKeywords]",
+    ) -> Merge:
+        """Return what a revert would do, conflicts included; nothing is written."""
+        revert = RevertCommit(
+            commit=commit_id,
+            branch=self.name,
+            preview=True,
+            **Resolutions.parse(resolutions).to_json(),
+        )
+        return self._backend.run(revert, self._working(bulk))
+
     def plan_schema(
         self, schema: str | Path | Source, **limits: "Unpack[TimeKeywords]"
     ) -> SchemaPlan:
@@ -195,12 +215,17 @@ class Branch(View):
         return self._backend.run(plan, self._working(limits, source=source))
 
     def apply_schema(
-        self, schema: str | Path | Source | SavedPlan, **limits: "Unpack[TimeKeywords]"
+        self,
+        schema: str | Path | Source | SavedPlan,
+        *,
+        allow_data_loss: bool = False,
+        **limits: "Unpack[TimeKeywords]",
     ) -> SchemaApplied:
         """Get another schema, with everything that follows for the tables, as one commit.
 
         Raises UnsupportedMigrationError or ViolationsError with everything that is in the way,
-        and then nothing is changed. A plan that was saved is applied only where the branch still
+        and then nothing is changed; so does DataLossError when the schema drops something, unless
+        `allow_data_loss` is set. A plan that was saved is applied only where the branch still
         stands as it was planned, else HeadMovedError. `seconds` and `cancelled` end it before it
         publishes.
         """
@@ -209,7 +234,11 @@ class Branch(View):
             expect, schema = schema.head_for(self.name), schema.schema_source
         source = schema_source(schema)
         change = ApplySchema(
-            schema_source=source.text, branch=self.name, message=self._message, expect=expect
+            schema_source=source.text,
+            branch=self.name,
+            message=self._message,
+            expect=expect,
+            allow_data_loss=allow_data_loss,
         )
         return self._backend.run(change, self._working(limits, source=source))
 
@@ -300,7 +329,7 @@ class Branch(View):
         return self._options.with_how({**how, **own, **more})
 
     def _refuse_expect(self) -> None:
-        """Raise if `expect` is set; only mutations and schema changes honour it."""
+        """Raise if `expect` is set; loads and reverts do not honour it."""
         if self._expect is not None:
             hint = "take the branch without it for this"
-            raise InputError("'expect' is for mutations and schemas only", hint=hint)
+            raise InputError("'expect' is for mutations, merges and schemas only", hint=hint)

@@ -32,6 +32,13 @@ from omnigraph.api.operations.maintenance import (
     OptimizeBranch,
 )
 from omnigraph.api.operations.read import GetEntity, GetSnapshot
+from omnigraph.api.operations.reviews import (
+    BranchStatus,
+    CommentReview,
+    GetReviewRecord,
+    ListBranchStatus,
+    SetReview,
+)
 from omnigraph.api.operations.rights import GetRights
 from omnigraph.api.operations.runs import (
     AbortRun,
@@ -53,6 +60,7 @@ from omnigraph.merge.blamed import Blamed
 from omnigraph.merge.change_set import ChangeSet, CommitChanges
 from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.outcome import Merge
+from omnigraph.merge.review_record import Review
 from omnigraph.merge.run_record import RunRecord
 from omnigraph.policy.rights import Rights
 from omnigraph.query.stored import NO_QUERIES, StoredQueries
@@ -230,6 +238,49 @@ class Graph(Closing):
     def branches(self) -> list[str]:
         """Return the names of all branches, `main` first."""
         return self.backend.run(ListBranches())
+
+    def branch_status(self) -> list[BranchStatus]:
+        """Return where each branch stands: its newest commit, how far it is from `main`."""
+        return self.backend.run(ListBranchStatus(limit=None))
+
+    def review_record(self, branch: str) -> Review | None:
+        """Return what was said about a branch, and the state of its review; None if nothing."""
+        return self.backend.run(GetReviewRecord(branch=branch))
+
+    def set_review(
+        self,
+        branch: str,
+        state: str,
+        message: str | None = None,
+        *,
+        into: str = MAIN,
+        expect: str | None = None,
+    ) -> Review:
+        """Open the review of a branch (`open`), or decide it: `approved`, or `changes_asked`.
+
+        With `expect`, the branch has to stand at this commit, else HeadMovedError. A merge sets
+        the state `merged`.
+        """
+        if state not in ("open", "changes_asked", "approved"):
+            raise InputError(f"a review is open, changes_asked or approved, not {state!r}")
+        about = {"branch": branch, "into": into, "message": message, "expect": expect}
+        return self.backend.run(SetReview.decode({**about, "state": state}))
+
+    def comment_review(
+        self,
+        branch: str,
+        message: str,
+        *,
+        type: str | None = None,  # noqa: A002 - the word of the request
+        id: str | None = None,  # noqa: A002
+        property: str | None = None,  # noqa: A002
+        into: str = MAIN,
+        expect: str | None = None,
+    ) -> Review:
+        """Comment on a branch, or on a type, a row or a property of it."""
+        about = {"type": type, "id": id, "property": property}
+        said = CommentReview(branch=branch, into=into, message=message, expect=expect, **about)
+        return self.backend.run(said)
 
     def create_branch(self, name: str, source: Place = MAIN) -> Branch:
         """Make a branch where another one, or a commit, stands, and return it."""
@@ -480,11 +531,15 @@ class Graph(Closing):
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
+        expect: str | None = None,
+        expect_source: str | None = None,
         **bulk: "Unpack[BulkKeywords]",
     ) -> Merge:
         """Merge a branch or commit into a branch; see `Branch.merge`."""
-        target = self.branch(place_of(into), actor=actor, message=message)
-        return target.merge(source, resolutions=resolutions, strict=strict, **bulk)
+        target = self.branch(place_of(into), actor=actor, message=message, expect=expect)
+        return target.merge(
+            source, resolutions=resolutions, strict=strict, expect_source=expect_source, **bulk
+        )
 
     def preview_merge(
         self,
@@ -529,11 +584,16 @@ class Graph(Closing):
         *,
         actor: str | None = None,
         message: str | None = None,
+        allow_data_loss: bool = False,
         **limits: "Unpack[TimeKeywords]",
     ) -> SchemaApplied:
-        """Apply a schema to a branch, with everything that follows for its rows, as one commit."""
+        """Apply a schema to a branch, with everything that follows for its rows, as one commit.
+
+        One that drops a type, a property, a rule or an index is refused without
+        `allow_data_loss`; what it hides can be restored until a cleanup removes it.
+        """
         target = self.branch(place_of(branch), actor=actor, message=message)
-        return target.apply_schema(schema, **limits)
+        return target.apply_schema(schema, allow_data_loss=allow_data_loss, **limits)
 
     def report(
         self,
@@ -561,9 +621,16 @@ class Graph(Closing):
 
         Small fragments are joined and indexes completed, as one commit that diffs and changes
         pass by. Writers are never held up: a table that they change meanwhile is left to them.
-        `seconds` and `cancelled` end it before it publishes.
+        With `types` only their tables are rewritten, and those of `exclude` never are: a table of
+        large values does not keep the others waiting. `seconds` and `cancelled` end it before it
+        publishes.
         """
-        optimize = OptimizeBranch(branch=branch, indexes_only=how.get("indexes_only", False))
+        optimize = OptimizeBranch(
+            branch=branch,
+            indexes_only=how.get("indexes_only", False),
+            types=list(how.get("types", ())) or None,
+            exclude=list(how.get("exclude", ())) or None,
+        )
         return self.backend.run(optimize, CallOptions().with_how(how))
 
     def ensure_indices(self, branch: str = MAIN) -> Optimized:

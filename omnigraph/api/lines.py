@@ -73,7 +73,27 @@ class SentLines:
 def lines_of(data: "Data", type_name: str | None, catalog: Callable[[], Catalog]) -> SentLines:
     """Return the JSON lines of what was handed over; a `str` that is no URI is the text itself."""
     files = None if type_name is not None else _plain_files(data)
+    if files is None:
+        files = _held(data, type_name, catalog)
     return SentLines(_read_sources(data, type_name, catalog) if files is None else files)
+
+
+def _held(
+    data: "Data", type_name: str | None, catalog: Callable[[], Catalog]
+) -> list[tuple[str, Iterable[bytes]]] | None:
+    """Return the lines of texts, streams and dicts, which need nothing heavy; None for all else."""
+    from omnigraph.write.load.rows import is_network, is_uri, refuse_name, row_lines, rows_in
+
+    if isinstance(data, Mapping) or is_network(data):
+        return None
+    if hasattr(data, "read") or (isinstance(data, str) and not is_uri(data)):
+        stored = None if type_name is None else find_type(type_name, catalog())
+        if not isinstance(data, str):
+            return [("<stdin>", _records(_parts(getattr(data, "buffer", data)), stored))]
+        refuse_name(data)
+        return [("<text>", _records([data.encode(errors="surrogatepass")], stored))]
+    rows = rows_in(data) if isinstance(data, Sequence) else None
+    return None if rows is None else [("<rows>", row_lines(rows, type_name, catalog))]
 
 
 def _plain_files(data: "Data") -> list[tuple[str, Iterable[bytes]]] | None:
@@ -93,7 +113,7 @@ def _read_sources(
     data: "Data", type_name: str | None, catalog: Callable[[], Catalog]
 ) -> list[tuple[str, Iterable[bytes]]]:
     from omnigraph.write.load.files import files_at
-    from omnigraph.write.load.inputs import is_uri, places_of, refuse_name
+    from omnigraph.write.load.inputs import places_of
     from omnigraph.write.load.rows import is_network, network_lines, row_lines, rows_in
     from omnigraph.write.load.splits import source_of
     from omnigraph.write.load.spool import frames_by_type, is_frame
@@ -103,12 +123,6 @@ def _read_sources(
     if isinstance(data, Mapping) or is_frame(data):
         frames = frames_by_type(data, type_name)
         return [_framed(find_type(name, catalog()), each, catalog) for name, each in frames.items()]
-    stored = None if type_name is None else find_type(type_name, catalog())
-    if isinstance(data, str) and not is_uri(data):
-        refuse_name(data)
-        return [("<text>", _records([data.encode(errors="surrogatepass")], stored))]
-    if hasattr(data, "read"):
-        return [("<stdin>", _records(_parts(getattr(data, "buffer", data)), stored))]
     rows = rows_in(data)
     if rows is not None:
         return [("<rows>", row_lines(rows, type_name, catalog))]

@@ -57,6 +57,13 @@ def parse_query_files(
     return found
 
 
+def places_of(given: QueryFiles) -> tuple[Path, ...]:
+    """Return the folders and files in which stored queries are."""
+    if isinstance(given, Mapping):
+        return tuple(each.file for each in given.values())
+    return (given,) if isinstance(given, Path) else tuple(given)
+
+
 def open_queries(given: QueryFiles) -> StoredQueries:
     """Return the stored queries of a folder, of files, or of names; raise ConfigError.
 
@@ -78,8 +85,7 @@ def read_queries_of(
     if isinstance(given, Mapping):
         return _chosen(given, root)
     problems: list[FileProblem] = []
-    places = [given] if isinstance(given, Path) else given
-    files = [file for place in places for file in _files(place, problems)]
+    files = [file for place in places_of(given) for file in _files(place, problems)]
     every = [query for file in files for query in _read(file, root, problems)]
     return StoredQueries(_unique(every, problems)), problems
 

@@ -37,6 +37,7 @@ _HOMES = {
     "blame": "history",
     "run": "history",
     "query": "query",
+    "lsp": "completion",
     "schema": "schema",
     "cluster": "cluster",
     "login": "login",

@@ -76,14 +76,15 @@ def apply(
 def approve(
     storage: str, definition: Definition, resource: str, digest: str, *, actor: str | None = None
 ) -> DeploymentPlan:
-    """Note that somebody approves of a deletion, in the plan of this digest and in no other."""
+    """Note that somebody approves of a deletion or a drop, in the plan of this digest alone."""
     ledger = Ledger.at(storage)
     plan = make_plan(ledger, storage, definition)
     if plan.digest != digest:
         message = "the plan that was seen is not the plan of now: something moved since"
         raise DeploymentMovedError(message, hint=f"look at plan {plan.digest}, then approve that")
-    if resource not in [f"graph.{name}" for name in plan.deletions]:
-        raise InputError(f"the plan does not delete '{resource}', so there is nothing to approve")
+    if resource not in plan.to_approve:
+        message = f"the plan deletes and drops nothing of '{resource}': there is nothing to approve"
+        raise InputError(message)
     ledger.approve(digest, resource, actor)
     return plan
 
@@ -103,14 +104,10 @@ def _refuse(ledger: Ledger, plan: DeploymentPlan) -> None:
     if plan.blocked:
         raise UnsupportedMigrationError(plan.blocked)
     digest = plan.digest
-    missing = [
-        f"graph.{name}"
-        for name in plan.deletions
-        if not ledger.is_approved(digest, f"graph.{name}")
-    ]
+    missing = [each for each in plan.to_approve if not ledger.is_approved(digest, each)]
     if missing:
         commands = [f"omnigraph cluster approve {each} --plan {digest}" for each in missing]
-        message = f"{', '.join(missing)} would be deleted, and nobody approved of plan {digest}"
+        message = f"{', '.join(missing)} would lose data, and nobody approved of plan {digest}"
         raise ApprovalNeededError(message, hint=f"look at the plan, then: {'; '.join(commands)}")
 
 
@@ -121,7 +118,7 @@ def _converge(plan: DeploymentPlan, actor: str | None) -> None:
         if kind == "graph" and change.action == CREATE and name in plan.definition.graphs:
             _create(plan, name)
         elif kind == "schema":
-            _migrate(plan, name, actor)
+            _migrate(plan, name, actor, allow_data_loss=change.needs_approval)
 
 
 def _create(plan: DeploymentPlan, name: str) -> None:
@@ -133,14 +130,15 @@ def _create(plan: DeploymentPlan, name: str) -> None:
     reached("cluster graph")
 
 
-def _migrate(plan: DeploymentPlan, name: str, actor: str | None) -> None:
+def _migrate(plan: DeploymentPlan, name: str, actor: str | None, *, allow_data_loss: bool) -> None:
     """Apply a schema where the graph still stands as it was planned."""
     live = plan.live[name]
     message = f"cluster apply {plan.revision.digest[:12]}"
     with open_graph(live.uri, actor=actor) as graph:
         branch = graph.branch(message=message)
         try:
-            branch.apply_schema(plan.definition.graphs[name].schema)
+            schema = plan.definition.graphs[name].schema
+            branch.apply_schema(schema, allow_data_loss=allow_data_loss)
         except HeadMovedError as moved:
             hint = "plan again; nothing was published"
             raise DeploymentMovedError(moved.message, hint=hint) from None

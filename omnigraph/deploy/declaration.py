@@ -9,6 +9,7 @@ from omnigraph.api.budgets import parse_budgets
 from omnigraph.api.registry import (
     SUFFIX,
     parse_query_files,
+    places_of,
     read_queries_of,
     source_problems,
 )
@@ -76,6 +77,21 @@ def storage_of(file: Path) -> str:
     storage = _storage(top, file.absolute().parent)
     top.check()
     return storage
+
+
+def declared_schemas(file: Path) -> list[tuple[Path, tuple[Path, ...]]]:
+    """Return the schema of each graph of a `cluster.yaml`, and where its stored queries are.
+
+    No other file is read. Raise ConfigError for a text that is no right one.
+    """
+    top = parse_yaml(file.name, file_bytes(file), _TOP)
+    folder = file.absolute().parent.resolve()
+    found = []
+    for section in top.sections("graphs", _GRAPH).values():
+        files = parse_query_files(section, "queries", lambda _, __, path: folder / path)
+        found.append((folder / section.required("schema"), places_of(files)))
+    top.check()
+    return found
 
 
 @dataclass(slots=True)

@@ -18,12 +18,16 @@ CREATE, CHANGE, DELETE = "create", "change", "delete"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceChange:
-    """What happens to one resource, such as `graph.x` or `query.x.name`."""
+    """What happens to one resource, such as `graph.x` or `query.x.name`.
+
+    One that deletes a graph, or drops something from its schema, needs an approval.
+    """
 
     resource: str
     action: str
     detail: tuple[str, ...] = ()
     steps: tuple[Mapping[str, Json], ...] = ()
+    needs_approval: bool = False
 
     def to_json(self) -> dict[str, Json]:
         """Return the change as JSON."""
@@ -72,10 +76,12 @@ class DeploymentPlan:
 
     def to_json(self) -> dict[str, Json]:
         """Return the plan as JSON."""
-        return {"plan": self.digest, **self._facts(), "needs_approval": self._unapproved()}
+        return {"plan": self.digest, **self._facts(), "needs_approval": [*self.to_approve]}
 
-    def _unapproved(self) -> Json:
-        return [f"graph.{name}" for name in self.deletions]
+    @property
+    def to_approve(self) -> tuple[str, ...]:
+        """The resources of which data would be deleted or hidden."""
+        return tuple(each.resource for each in self.changes if each.needs_approval)
 
     def _facts(self) -> dict[str, Json]:
         return {
@@ -165,12 +171,15 @@ class _Planning:
         if not plan.steps:
             return
         self.blocked += [f"schema.{name}: {each}" for each in _obstacles(plan)]
+        detail = [f"{each.step}: {each.effect}" for each in plan.steps]
+        detail += ["what it drops is hidden; this needs an approval"] if plan.drops else []
         self.changes.append(
             ResourceChange(
                 resource=f"schema.{name}",
                 action=CHANGE,
-                detail=tuple(f"{each.step}: {each.effect}" for each in plan.steps),
+                detail=tuple(detail),
                 steps=tuple(each.to_json() for each in plan.steps),
+                needs_approval=bool(plan.drops),
             )
         )
 
@@ -182,7 +191,9 @@ class _Planning:
             if self.live[name].problem is not None:
                 self.blocked.append(f"graph.{name} cannot be read: {self.live[name].problem}")
             self.changes.append(
-                ResourceChange(resource=f"graph.{name}", action=DELETE, detail=detail)
+                ResourceChange(
+                    resource=f"graph.{name}", action=DELETE, detail=detail, needs_approval=True
+                )
             )
 
     def definitions(self) -> None:

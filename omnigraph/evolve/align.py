@@ -2,21 +2,25 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
-from omnigraph.errors import Violation
+from omnigraph.errors import SchemaConflictError, Violation
 from omnigraph.evolve.constraints import broken_rules, without_edges
 from omnigraph.evolve.lens import lens
 from omnigraph.evolve.migrate import migrate_tables
+from omnigraph.evolve.outlook import Outlook
+from omnigraph.evolve.past import Past
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.schema.combine import combine_schemas
-from omnigraph.schema.migration import plan_schema_migration
 from omnigraph.schema.printer import print_schema
 from omnigraph.schema.steps import AddConstraint
 from omnigraph.spark.deadline import Deadline
 from omnigraph.versioning.commit import TableState
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
+
+_MOST_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +41,18 @@ class Sides:
     violations: tuple[Violation, ...] = ()
 
 
-def align_sides(repository: Repository, sides: Sides, deadline: Deadline) -> Sides:
-    """Bring the sides of a merge to one schema; raises SchemaConflictError when there is none.
+def align_sides(
+    repository: Repository, sides: Sides, catalog: Catalog, deadline: Deadline
+) -> Sides:
+    """Bring the sides of a merge to the schema that they have in common.
 
     Tables that change with it are written as versions that nobody sees. Raises CancelledError or
     BudgetError when the deadline is over before that.
     """
     bases, ours, theirs = sides.bases, sides.ours, sides.theirs
-    if all(each.commit.schema == ours.commit.schema for each in (*bases, theirs)):
-        return sides
     repository.check_writable()
-    catalog = _common(bases[0], ours, theirs)
+    for each in (*bases, ours, theirs):
+        _refuse_incomplete(_outlook(repository, each, catalog, deadline))
     schema = _digest(repository, catalog, ours, theirs)
     branch = ours.commit.branch
     own, other, *older = (
@@ -61,12 +66,34 @@ def align_sides(repository: Repository, sides: Sides, deadline: Deadline) -> Sid
         sides.standing,
         None if schema == ours.commit.schema else schema,
         own,
-        (*_broken(ours, catalog, deadline), *_without_edges(sides, catalog, deadline)),
+        (
+            *_broken(_outlook(repository, ours, catalog, deadline)),
+            *_without_edges(sides, catalog, deadline),
+        ),
     )
 
 
-def _common(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> Catalog:
-    """Return the schema of the side that changed it, or the combination of both."""
+def _outlook(
+    repository: Repository, snapshot: Snapshot, catalog: Catalog, deadline: Deadline
+) -> Outlook:
+    return Outlook(snapshot, catalog, Past(repository, snapshot), deadline)
+
+
+def _refuse_incomplete(outlook: Outlook) -> None:
+    """Raise SchemaConflictError for rows without a value of a required property that comes back."""
+    found = [each.render() for each in islice(outlook.incomplete(), _MOST_SHOWN)]
+    if found:
+        raise SchemaConflictError(found)
+
+
+def common_schema(sides: Sides) -> Catalog | None:
+    """Return the schema of the side that changed it, or the combination of both.
+
+    None when nobody changed it; raises SchemaConflictError when the changes exclude each other.
+    """
+    base, ours, theirs = sides.bases[0], sides.ours, sides.theirs
+    if all(each.commit.schema == ours.commit.schema for each in (*sides.bases, theirs)):
+        return None
     if theirs.commit.schema in (base.commit.schema, ours.commit.schema):
         return ours.catalog
     if ours.commit.schema == base.commit.schema:
@@ -83,7 +110,9 @@ def _digest(repository: Repository, catalog: Catalog, ours: Snapshot, theirs: Sn
 
 
 def _moved(snapshot: Snapshot, catalog: Catalog, tables: Mapping[str, TableState]) -> Snapshot:
-    commit = replace(snapshot.commit, tables={**snapshot.commit.tables, **tables})
+    every = {**snapshot.commit.tables, **tables}
+    known = {key: state for key, state in every.items() if key in catalog.by_identity}
+    commit = replace(snapshot.commit, tables=known)
     return replace(snapshot, commit=commit, catalog=catalog)
 
 
@@ -105,9 +134,9 @@ def _without_edges(sides: Sides, catalog: Catalog, deadline: Deadline) -> Iterat
                 yield violation
 
 
-def _broken(ours: Snapshot, catalog: Catalog, deadline: Deadline) -> Iterator[Violation]:
+def _broken(outlook: Outlook) -> Iterator[Violation]:
     """Yield the rows of ours that break a rule which only they have."""
-    for step in plan_schema_migration(ours.catalog, catalog).steps:
-        stored = catalog.stored(step.type_name) if isinstance(step, AddConstraint) else None
+    for step in outlook.steps:
+        stored = outlook.catalog.stored(step.type_name) if isinstance(step, AddConstraint) else None
         if isinstance(step, AddConstraint) and stored is not None:
-            yield from broken_rules(lens(ours, stored), step.constraint, deadline)
+            yield from broken_rules(outlook.rows(stored), step.constraint, outlook.deadline)

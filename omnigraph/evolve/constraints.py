@@ -1,6 +1,6 @@
 """Constraints: checks existing rows against rules that the schema did not have before."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,15 @@ from omnigraph.data.values.comparison import drop_incomparable, unify_zeros
 from omnigraph.data.values.rules import Breach, check_patterns, check_ranges
 from omnigraph.errors import Code, Violation
 from omnigraph.evolve.lens import Lens
-from omnigraph.schema.catalog import EdgeType, NodeType, PatternCheck, Range, StoredType, field_name
+from omnigraph.schema.catalog import (
+    EdgeType,
+    NodeType,
+    PatternCheck,
+    Property,
+    Range,
+    StoredType,
+    field_name,
+)
 from omnigraph.schema.steps import AnyConstraint, IndexConstraint, UniqueConstraint
 from omnigraph.spark.deadline import Deadline
 from omnigraph.syntax.problems import shorten
@@ -33,15 +41,31 @@ def broken_rules(rows: Lens, constraint: AnyConstraint, deadline: Deadline) -> I
             return iter(())
 
 
-def without_edges(rows: Lens, edge: EdgeType, deadline: Deadline) -> Iterator[Violation]:
-    """Yield the existing nodes that lack edges of a new type of which each needs some."""
-    least = edge.cardinality.minimum
+def without_edges(
+    rows: Lens, edge: EdgeType, deadline: Deadline, leaving: Mapping[str, int] | None = None
+) -> Iterator[Violation]:
+    """Yield the existing nodes that lack edges of a type that is new or comes back.
+
+    `leaving` counts those that come back, by the id of their source.
+    """
+    least, name = edge.cardinality.minimum, rows.stored.name
     if least < 1:
         return
-    reason = f"0 {edge.name} leave the {rows.stored.name}; there must be at least {least}"
     for batch in _batches(rows, [], deadline):
         for row_id in batch["id"].to_pylist():
-            yield Violation(code=Code.CARDINALITY, reason=reason, type=edge.name, id=row_id)
+            count = 0 if leaving is None else leaving.get(row_id, 0)
+            if count < least:
+                reason = f"{count} {edge.name} leave the {name}; there must be at least {least}"
+                yield Violation(code=Code.CARDINALITY, reason=reason, type=edge.name, id=row_id)
+
+
+def without_values(rows: Lens, item: Property, deadline: Deadline) -> Iterator[Violation]:
+    """Yield the rows that came after a required property was dropped, and so have no value."""
+    for batch in _batches(rows, [item.name], deadline):
+        lacking = batch.filter(batch[item.name].is_null())
+        for row_id in lacking["id"].to_pylist():
+            reason = "is required, and the row was inserted while the property was dropped"
+            yield _violation(rows.stored, Code.REQUIRED_VALUE, [item.name], reason, row_id)
 
 
 def _unfit(rows: Lens, rule: Range | PatternCheck, deadline: Deadline) -> Iterator[Violation]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import default_of, to_array
+from omnigraph.evolve.past import Past, PastColumn
 from omnigraph.schema.arrow import arrow_schema, arrow_type
 from omnigraph.schema.catalog import Property, StoredType
 from omnigraph.storage.delta import addresses_of
@@ -22,14 +23,15 @@ class Lens:
     """The table of a type in some snapshot, shown as rows of another version of the type.
 
     Properties are matched by identity: a renamed one has its new name, a new one has the value that
-    applying the schema would store, and a removed one is not shown. `sources` are the columns to
-    read for those wanted, or None when the table has exactly these. Without a table there are no
-    rows.
+    applying the schema would store, and a dropped one is not shown. `sources` are the columns to
+    read for those wanted, or None when the table has exactly these. `past` has the values of
+    properties that were dropped before. Without a table there are no rows.
     """
 
     stored: StoredType
     table: Table | None
     sources: Mapping[str, str] | None = None
+    past: Mapping[str, PastColumn] = field(default_factory=dict, kw_only=True)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -70,7 +72,10 @@ class Lens:
         source = self._source(name)
         if source is not None:
             return rows[source]
-        return pa.repeat(fill_value(self.stored.properties[name]), rows.num_rows)
+        otherwise = fill_value(self.stored.properties[name])
+        if name in self.past:
+            return self.past[name].values(rows["id"], otherwise)
+        return pa.repeat(otherwise, rows.num_rows)
 
     def _source(self, name: str) -> str | None:
         return name if self.sources is None else self.sources.get(name)
@@ -98,12 +103,21 @@ class HeldLens(Lens):
         return self.held.take(pc.index_in(pa.array(addresses), value_set=pa.array(self.at)))
 
 
-def lens(snapshot: Snapshot, stored: StoredType) -> Lens:
-    """Return the rows that a snapshot has of a type, shown as `stored`."""
+def lens(snapshot: Snapshot, stored: StoredType, past: Past | None = None) -> Lens:
+    """Return the rows that a snapshot has of a type, shown as `stored`.
+
+    With its past, it has what it dropped too, as restoring it would show that.
+    """
     own = snapshot.catalog.by_identity.get(stored.identity)
-    if own is None:
+    if own is not None:
+        return _shown(own, snapshot.table(stored.identity), stored, past)
+    found = None if past is None else past.table(stored.identity)
+    if found is None:
         return Lens(stored, None)
-    table = snapshot.table(stored.identity)
+    return _shown(found.stored, found.table, stored, past)
+
+
+def _shown(own: StoredType, table: Table, stored: StoredType, past: Past | None) -> Lens:
     if own == stored:
         return Lens(stored, table)
     names = {item.identity: item.name for item in own.properties.values()}
@@ -113,9 +127,26 @@ def lens(snapshot: Snapshot, stored: StoredType) -> Lens:
         for item in stored.properties.values()
         if item.identity in names
     }
-    return Lens(stored, table, sources)
+    values = {} if past is None else past_columns(past, own, stored)
+    return Lens(stored, table, sources, past=values)
+
+
+def past_columns(past: Past, own: StoredType, stored: StoredType) -> dict[str, PastColumn]:
+    """Return the values that the past has of the properties which only `stored` has, by name."""
+    known = {item.identity for item in own.properties.values()}
+    found = {
+        item.name: past.column(stored.identity, item)
+        for item in stored.properties.values()
+        if item.identity not in known
+    }
+    return {name: each for name, each in found.items() if each is not None}
 
 
 def fill_value(item: Property) -> pa.Scalar:
-    """Return the value of a new property in rows that existed before it."""
-    return pa.scalar(None, arrow_type(item.type)) if item.nullable else default_of(item)[0]
+    """Return the value of a new property in rows that existed before it.
+
+    A required one without a default has none: only where all rows have values can it be restored.
+    """
+    if item.nullable or item.default is None:
+        return pa.scalar(None, arrow_type(item.type))
+    return default_of(item)[0]

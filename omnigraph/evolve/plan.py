@@ -11,8 +11,13 @@ from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.migration import plan_schema_migration
 from omnigraph.schema.steps import (
     AddConstraint,
+    Drop,
+    DropConstraint,
+    DropProperty,
     IndexConstraint,
     MigrationStep,
+    RestoreProperty,
+    RestoreType,
     UnsupportedChange,
     step_json,
 )
@@ -24,12 +29,15 @@ from omnigraph.versioning.commit import Commit, commit_if_named, with_commits
 class PlannedStep:
     """A step with its cost: the rows that are written, and those that are checked.
 
-    A breaking step may stop queries or loads that worked before.
+    A drop hides rows, or values of that many rows, and a step that restores shows them again. A
+    breaking step may stop queries or loads that worked before.
     """
 
     step: MigrationStep
     rows_written: int = 0
     rows_checked: int = 0
+    rows_hidden: int = 0
+    rows_restored: int = 0
     breaking: bool = False
 
     @property
@@ -38,10 +46,22 @@ class PlannedStep:
         if isinstance(self.step, UnsupportedChange):
             return "not supported"
         written, checked = _rows(self.rows_written), _rows(self.rows_checked)
-        parts = [f"writes one column of {written}"] if self.rows_written else []
+        parts = self._seen()
+        parts += [f"writes one column of {written}"] if self.rows_written else []
         verb = "indexes" if is_index(self.step) else "checks"
         parts += [f"{verb} {checked}"] if self.rows_checked else []
         return " and ".join(parts) or "no row is read or written"
+
+    def _seen(self) -> list[str]:
+        """Return in words what queries find less or more than before."""
+        if self.rows_hidden:
+            what = _values if isinstance(self.step, DropProperty) else _rows
+            return [f"hides {what(self.rows_hidden)} until a cleanup removes them"]
+        if isinstance(self.step, RestoreType):
+            return [f"shows {_rows(self.rows_restored)} again"]
+        if isinstance(self.step, RestoreProperty):
+            return [f"shows {_values(self.rows_restored)} again"]
+        return []
 
     def to_json(self) -> dict[str, Json]:
         """Return the step as JSON."""
@@ -51,6 +71,8 @@ class PlannedStep:
             "effect": self.effect,
             "rows_written": self.rows_written,
             "rows_checked": self.rows_checked,
+            "rows_hidden": self.rows_hidden,
+            "rows_restored": self.rows_restored,
             "breaking": self.breaking,
         }
 
@@ -80,12 +102,22 @@ class SchemaPlan:
         steps = (each.step for each in self.steps)
         return tuple(str(step) for step in steps if isinstance(step, UnsupportedChange))
 
+    @property
+    def drops(self) -> tuple[str, ...]:
+        """What goes, and what that hides; applying it has to allow that."""
+        return tuple(
+            f"{each.step}: {each.effect}" if each.rows_hidden else str(each.step)
+            for each in self.steps
+            if isinstance(each.step, Drop)
+        )
+
     def to_json(self) -> dict[str, Json]:
         """Return the plan as JSON, from which it can be read back."""
         return {
             "branch": self.branch,
             "head": self.head,
             "supported": self.supported,
+            "drops_data": bool(self.drops),
             "step_count": len(self.steps),
             "steps": [each.to_json() for each in self.steps],
             "violation_count": self.violation_count,
@@ -107,6 +139,8 @@ class SchemaPlan:
                     step=step,
                     rows_written=each["rows_written"],
                     rows_checked=each["rows_checked"],
+                    rows_hidden=each.get("rows_hidden", 0),
+                    rows_restored=each.get("rows_restored", 0),
                     breaking=each["breaking"],
                 )
                 for step, each in zip(steps, document["steps"], strict=True)
@@ -182,6 +216,12 @@ def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
+def _values(count: int) -> str:
+    return "1 value" if count == 1 else f"{count:,} values"
+
+
 def is_index(step: MigrationStep) -> bool:
-    """Whether a step makes rows easier to find without any demand on them."""
-    return isinstance(step, AddConstraint) and isinstance(step.constraint, IndexConstraint)
+    """Whether a step is about an index, which finds rows without any demand on them."""
+    if not isinstance(step, AddConstraint | DropConstraint):
+        return False
+    return isinstance(step.constraint, IndexConstraint)

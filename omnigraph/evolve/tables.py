@@ -1,42 +1,72 @@
 """Tables: a table with the columns and indexes of another version of its type."""
 
+from collections.abc import Mapping
 from itertools import groupby
 
+import pyarrow as pa
+
 from omnigraph.evolve.lens import fill_value
-from omnigraph.schema.arrow import arrow_schema
-from omnigraph.schema.catalog import StoredType
+from omnigraph.evolve.past import PastColumn
+from omnigraph.schema.arrow import arrow_schema, arrow_type
+from omnigraph.schema.catalog import Property, StoredType
 from omnigraph.spark.deadline import Deadline
-from omnigraph.storage.evolve import add_columns, fill_column, rename_columns
-from omnigraph.storage.indexes import indexes_of
+from omnigraph.storage.evolve import add_columns, arrange_columns, drop_indexes, fill_column
+from omnigraph.storage.indexes import indexes_of, vector_indexes_of
 from omnigraph.storage.table import Table
 
 
 def is_touched(before: StoredType, after: StoredType) -> bool:
     """Whether the table of a type has to change."""
     same_columns = arrow_schema(before).equals(arrow_schema(after))
-    return not same_columns or indexes_of(before) != indexes_of(after)
+    gone = {*vector_indexes_of(before)} - {*vector_indexes_of(after)}
+    return not same_columns or indexes_of(before) != indexes_of(after) or bool(gone)
 
 
-def evolve_table(table: Table, before: StoredType, after: StoredType, deadline: Deadline) -> Table:
-    """Return the table with the columns that its type has afterwards, and all its indexes.
+def evolve_table(
+    table: Table,
+    before: StoredType,
+    after: StoredType,
+    past: Mapping[str, PastColumn],
+    deadline: Deadline,
+) -> Table:
+    """Return the table with the columns that its type has afterwards, and only its indexes.
 
-    Rows are written only for a new required property; they get its default. Raises CancelledError
-    or BudgetError when the deadline is over before that.
+    Values are written only for a new required property, which get its default, and for one that was
+    dropped before, whose values `past` has by its name. Raises CancelledError or BudgetError when
+    the deadline is over before that.
     """
     known = {item.identity: item.name for item in before.properties.values()}
-    names = {
-        known[item.identity]: item.name
-        for item in after.properties.values()
-        if known.get(item.identity, item.name) != item.name
+    wanted = {item.identity: item.name for item in after.properties.values()}
+    kept = {name: name for name in table.schema.names if name not in before.properties}
+    kept |= {
+        wanted[item.identity]: item.name
+        for item in before.properties.values()
+        if item.identity in wanted
     }
-    if names:
-        table = rename_columns(table, names)
+    table = _arranged(table, kept)
     schema = arrow_schema(after)
     added = [item for item in after.properties.values() if item.identity not in known]
-    for is_filled, items in groupby(added, lambda item: not item.nullable):
+    for is_filled, items in groupby(added, lambda item: not item.nullable or item.name in past):
         if not is_filled:
             table = add_columns(table, [schema.field(item.name) for item in items])
             continue
         for item in items:
-            table = fill_column(table, schema.field(item.name), fill_value(item), deadline.check)
+            table = _filled(table, item, past.get(item.name), deadline)
+    table = _arranged(table, {name: name for name in schema.names})
+    table = drop_indexes(table, (*indexes_of(after), *vector_indexes_of(after)))
     return table.with_indexes(indexes_of(after), deadline.check)
+
+
+def _arranged(table: Table, names: Mapping[str, str]) -> Table:
+    is_same = [*names] == [*names.values()] == table.schema.names
+    return table if is_same else arrange_columns(table, names)
+
+
+def _filled(table: Table, item: Property, past: PastColumn | None, deadline: Deadline) -> Table:
+    otherwise = fill_value(item)
+
+    def values(ids: pa.Array) -> pa.Array:
+        return pa.repeat(otherwise, len(ids)) if past is None else past.values(ids, otherwise)
+
+    field = pa.field(item.name, arrow_type(item.type), nullable=item.nullable)
+    return fill_column(table, field, values, deadline.check)

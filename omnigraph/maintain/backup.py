@@ -61,12 +61,13 @@ _MIRRORED = (
     *layout.TABLES,
     layout.MANIFEST,
     layout.RUNS,
+    layout.REVIEWS,
     layout.OPERATIONS,
     layout.EMBEDDINGS,
     layout.BACKUP,
 )
 # Small files that may be written again under the same name.
-_NOTES = (layout.RUNS, layout.OPERATIONS)
+_NOTES = (layout.RUNS, layout.REVIEWS, layout.OPERATIONS)
 # What may be removed at any time, and is not missed.
 _FLEETING = (*_NOTES, layout.EMBEDDINGS)
 
@@ -444,6 +445,7 @@ def _others(listing: Iterable[Stored], history: History, notes: Set[str]) -> lis
         layout.EMBEDDINGS: None,
         layout.OPERATIONS: notes,
         layout.RUNS: runs,
+        layout.REVIEWS: None,
     }
     return [
         each

@@ -1,7 +1,7 @@
 """Optimize: joins small fragments and completes the indexes of a branch, as one physical commit."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Event
@@ -10,6 +10,8 @@ from typing import TypedDict
 from omnigraph.errors import InputError
 from omnigraph.maintain.coverage import table_coverage
 from omnigraph.maintain.reports import Optimized, OptimizedTable
+from omnigraph.maintain.scope import Scope
+from omnigraph.schema.catalog import Catalog
 from omnigraph.spark.choice import Engine, default_settings, runner_for_optimize
 from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
@@ -52,6 +54,8 @@ class OptimizeKeywords(TypedDict, total=False):
     """The keywords that `Graph.optimize` takes."""
 
     indexes_only: bool
+    types: Iterable[str]
+    exclude: Iterable[str]
     engine: Engine | str
     spark: SparkSettings | None
     concurrency: int | None
@@ -65,10 +69,13 @@ class OptimizeKeywords(TypedDict, total=False):
 class OptimizeOptions:
     """How an optimize is done; `indexes_only` leaves the fragments as they are.
 
-    The `deadline` ends one that has not begun to publish.
+    Only the tables of the types in `scope` are optimized, without those of `excluded`. The
+    `deadline` ends one that has not begun to publish.
     """
 
     indexes_only: bool
+    scope: Scope
+    excluded: Scope
     engine: Engine
     spark: SparkSettings
     concurrency: int
@@ -82,6 +89,8 @@ def optimize_options(keywords: OptimizeKeywords) -> OptimizeOptions:
     given = keywords.get("concurrency")
     return OptimizeOptions(
         indexes_only=keywords.get("indexes_only", False),
+        scope=Scope.of((), keywords.get("types")),
+        excluded=Scope.of((), keywords.get("exclude")),
         engine=parse_choice(Engine, keywords.get("engine", Engine.AUTO)),
         spark=keywords.get("spark") or default_settings(),
         concurrency=_concurrency(os.environ) if given is None else given,
@@ -125,15 +134,25 @@ class _OptimizePlanner:
     def propose(self, snapshot: Snapshot) -> Proposal[Optimized]:
         """Plan one attempt; a table that a writer keeps changing is left as it is."""
         self._count_lost(snapshot)
-        keys = [key for key in snapshot.catalog.by_identity if not self._yields(key)]
+        chosen = self._chosen(snapshot.catalog)
+        keys = [key for key in chosen if not self._yields(key)]
         before = {key: snapshot.table(key) for key in keys}
         due = {} if self.options.indexes_only else {key: find_groups(before[key]) for key in keys}
         runner = self._runner(sum(each.size for found in due.values() for each in found))
         after = self._index(snapshot, self._compact(before, due, runner), runner)
         changed = {key: each for key, each in after.items() if each.version != before[key].version}
         self.proposed = {key: before[key] for key in changed}
-        result = self._result(snapshot, before, after, runner.engine)
+        result = self._result(snapshot, chosen, before, after, runner.engine)
         return Proposal(self._write_set(snapshot, changed) if changed else None, result)
+
+    def _chosen(self, catalog: Catalog) -> list[str]:
+        """Return the keys of the tables that are meant; raises for a type that there is not."""
+        scope, excluded = self.options.scope, self.options.excluded
+        for each in (scope, excluded):
+            each.check((), [catalog])
+        left_out = excluded.keys(catalog) if excluded.types else set()
+        wanted = scope.keys(catalog) - left_out
+        return [key for key in catalog.by_identity if key in wanted]
 
     def _count_lost(self, snapshot: Snapshot) -> None:
         """Count the tables that others changed since they were proposed."""
@@ -204,11 +223,12 @@ class _OptimizePlanner:
     def _result(
         self,
         snapshot: Snapshot,
+        chosen: Iterable[str],
         before: Mapping[str, Table],
         after: Mapping[str, Table],
         engine: str,
     ) -> Optimized:
-        left = [key for key in snapshot.catalog.by_identity if key not in before]
+        left = [key for key in chosen if key not in before]
         tables = {**before, **after, **{key: snapshot.table(key) for key in left}}
         found = [
             replace(

@@ -5,10 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from omnigraph.api.branch import Branch
-from omnigraph.api.graph import Graph
 from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
@@ -21,6 +19,10 @@ from omnigraph.policy.actions import Action
 from omnigraph.policy.rights import Rights
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.versioning.names import MAIN, fold, normalize_name
+
+if TYPE_CHECKING:
+    from omnigraph.api.branch import Branch
+    from omnigraph.api.graph import Graph
 
 _Found = TypeVar("_Found")
 TOKENS = 4_000
@@ -45,7 +47,7 @@ class Desk:
     most so many `tokens`.
     """
 
-    opened: Callable[[], Graph]
+    opened: "Callable[[], Graph]"
     rights: Rights
     own: str
     home: str | None = None
@@ -56,7 +58,7 @@ class Desk:
     tell: Callable[[OmniGraphError], str] = problem_text
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> "Graph":
         """The graph, as the agent may use it."""
         return self.opened()
 
@@ -105,14 +107,16 @@ class ToolCall:
     progress: Progress = NO_PROGRESS
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> "Graph":
         return self.desk.graph
 
-    def view(self, place: str | None) -> Branch:
+    def view(self, place: str | None) -> "Branch":
         """Return what is read: a branch, a tag or a commit."""
         return self.graph.branch(self.desk.to_read(place), **self._reading)
 
-    def branch(self, name: str, *, message: str | None = None, expect: str | None = None) -> Branch:
+    def branch(
+        self, name: str, *, message: str | None = None, expect: str | None = None
+    ) -> "Branch":
         """Return a branch to change."""
         return self.graph.branch(name, message=message, expect=expect, **self._reading)
 

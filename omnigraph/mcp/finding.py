@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from omnigraph.api.branch import Branch
-from omnigraph.api.operations.explore import MOST_HITS
 from omnigraph.errors import Json
 from omnigraph.mcp.desk import ToolCall
 from omnigraph.mcp.reading import Place, traversal
@@ -15,6 +13,7 @@ from omnigraph.mcp.tool import Arguments, Tool
 from omnigraph.mcp.wording import to_line
 
 if TYPE_CHECKING:
+    from omnigraph.api.branch import Branch
     from omnigraph.read.hits import SearchHit
 
 # How many hits are looked at for each that a predicate may leave.
@@ -36,6 +35,8 @@ class SearchArguments(Arguments, frozen=True, kw_only=True):
 
 def search(call: ToolCall, given: SearchArguments) -> str:
     """Return the nodes that fit best, and with hops what edges lead to from them."""
+    from omnigraph.api.operations.explore import MOST_HITS
+
     view = call.view(call.graph.at(call.desk.to_read(given.branch)).place)
     many = given.limit if given.where is None else min(MOST_HITS, given.limit * _FILTERED)
     found = view.search(given.text, types=given.types or (), limit=many)
@@ -60,7 +61,7 @@ def search(call: ToolCall, given: SearchArguments) -> str:
     return f"{text}\n{near.text('neighbours')}"
 
 
-def _filtered(view: Branch, hits: "list[SearchHit]", where: str) -> set[tuple[str, str]]:
+def _filtered(view: "Branch", hits: "list[SearchHit]", where: str) -> set[tuple[str, str]]:
     """Return the hits for which a predicate is true."""
     kept: set[tuple[str, str]] = set()
     for name in sorted({each.type for each in hits}):
@@ -74,7 +75,7 @@ def _filtered(view: Branch, hits: "list[SearchHit]", where: str) -> set[tuple[st
 
 
 def _reached(
-    view: Branch, best: list[tuple[str, str]], given: SearchArguments
+    view: "Branch", best: list[tuple[str, str]], given: SearchArguments
 ) -> Iterator[list[Json]]:
     """Yield nodes that edges lead to from the hits, nearest first."""
     known, catalog = set(best), view.catalog

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 from msgspec.structs import asdict
 
-from omnigraph.api.branch import Branch
 from omnigraph.errors import Json, RowNotFoundError
 from omnigraph.mcp.desk import ToolCall
 from omnigraph.mcp.overview import describe
@@ -13,10 +12,10 @@ from omnigraph.mcp.table import Cursor, Page, question_of
 from omnigraph.mcp.tool import Arguments, Tool
 from omnigraph.mcp.wording import clip
 from omnigraph.schema.catalog import EdgeType, find_type
-from omnigraph.schema.printer import declarations
 from omnigraph.syntax.problems import suggest
 
 if TYPE_CHECKING:
+    from omnigraph.api.branch import Branch
     from omnigraph.read.neighbors import NeighborGroup
 
 Place = Annotated[str | None, Meta(description="branch, tag or commit; default main")]
@@ -58,6 +57,8 @@ class GetArguments(Arguments, frozen=True, kw_only=True):
 
 def schema(call: ToolCall, given: SchemaArguments) -> str:
     """Return all types in few words, or all that is declared of one."""
+    from omnigraph.schema.printer import declarations
+
     view = call.view(given.branch)
     if given.type is None:
         snapshot = view.snapshot
@@ -127,7 +128,7 @@ def get(call: ToolCall, given: GetArguments) -> str:
     return f"{head}\n{edges.text('kinds of neighbours')}"
 
 
-def _near(view: Branch, name: str, node_id: str) -> str | None:
+def _near(view: "Branch", name: str, node_id: str) -> str | None:
     """Return the id that was probably meant, of those that begin alike."""
     source = (
         f"query near($start: String) {{ match {{ $n: {name}  $n.id starts_with $start }}"
@@ -137,7 +138,7 @@ def _near(view: Branch, name: str, node_id: str) -> str | None:
     return suggest(node_id, [str(each["id"]) for each in known])
 
 
-def _first(view: Branch, given: GetArguments, group: "NeighborGroup") -> list[Json]:
+def _first(view: "Branch", given: GetArguments, group: "NeighborGroup") -> list[Json]:
     """Return the ids of the first nodes that some edges lead to."""
     found = view.neighbors(
         given.type, given.id, edge=group.edge, direction=group.direction, limit=_SAMPLE
@@ -145,7 +146,7 @@ def _first(view: Branch, given: GetArguments, group: "NeighborGroup") -> list[Js
     return [each.node.id for each in found]
 
 
-def _edge(call: ToolCall, view: Branch, stored: EdgeType, edge_id: str) -> str:
+def _edge(call: ToolCall, view: "Branch", stored: EdgeType, edge_id: str) -> str:
     source = (
         f"query one($id: String) {{ match {{ $a: {stored.source} $a $row:{traversal(stored)} $b"
         " $row.id = $id } return { $row.from as from, $row.to as to, $row as row } }"

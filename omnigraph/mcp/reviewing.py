@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 from msgspec.structs import asdict
@@ -14,12 +14,14 @@ from omnigraph.mcp.table import Cursor, Page, question_of
 from omnigraph.mcp.tool import Arguments, Tool
 from omnigraph.mcp.wording import to_line
 from omnigraph.mcp.writing import Target
-from omnigraph.merge.outcome import Merge
-from omnigraph.merge.run_record import RunRecord
 from omnigraph.policy.actions import Action
 from omnigraph.schema.values import to_json_value
 from omnigraph.versioning.commit import time_text
 from omnigraph.versioning.names import MAIN
+
+if TYPE_CHECKING:
+    from omnigraph.merge.outcome import Merge
+    from omnigraph.merge.run_record import RunRecord
 
 _COMMITS = 20
 _Side = Annotated[
@@ -142,7 +144,7 @@ def merge(call: ToolCall, given: MergeNotedArguments) -> str:
     return _merge_text(call, found, "was")
 
 
-def _merge_text(call: ToolCall, found: Merge, verb: str) -> str:
+def _merge_text(call: ToolCall, found: "Merge", verb: str) -> str:
     counts = {
         name: {str(op): count for op, count in each.items() if count}
         for name, each in found.stats.items()
@@ -209,7 +211,7 @@ def blame(call: ToolCall, given: BlameArguments) -> str:
 def revert(call: ToolCall, given: RevertArguments) -> str:
     """Undo a commit by another one."""
 
-    def undo(name: str) -> Merge:
+    def undo(name: str) -> "Merge":
         branch = call.branch(name, message=given.message)
         return branch.revert(given.commit, resolutions=given.take, **call.work)
 
@@ -237,7 +239,7 @@ def run_abort(call: ToolCall, given: RunArguments) -> str:
     return _run_text(call, call.graph.abort_run(given.run_id))
 
 
-def _run_text(call: ToolCall, run: RunRecord) -> str:
+def _run_text(call: ToolCall, run: "RunRecord") -> str:
     published: Any = run.published_snapshot_id if call.may_see(run.target_branch) else None
     commit = "" if published is None else f"; commit {published}"
     into = to_line(run.target_branch)

@@ -2,19 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from omnigraph.api.backend import CallOptions
-from omnigraph.api.operation import place_fields
-from omnigraph.api.operations.queries import InvokeQuery
 from omnigraph.mcp.desk import Desk, ToolCall
 from omnigraph.mcp.reading import rows_text
 from omnigraph.mcp.table import Cursor, question_of
 from omnigraph.mcp.tool import Tool
 from omnigraph.mcp.writing import receipt_text
 from omnigraph.policy.actions import Action
-from omnigraph.query.stored import CHANGE, QueryDescription
-from omnigraph.write.receipt import Receipt
+
+if TYPE_CHECKING:
+    from omnigraph.query.stored import QueryDescription
 
 PREFIX = "q_"
 # Clients take names of tools up to this length.
@@ -32,14 +30,14 @@ def stored_tools(desk: Desk) -> list[Tool]:
     return [tool_of(each) for each in described if has_tool(each)]
 
 
-def has_tool(about: QueryDescription) -> bool:
+def has_tool(about: "QueryDescription") -> bool:
     """Return whether there can be a tool for a stored query."""
     return about.problem is None and len(PREFIX + about.name) <= _LONGEST_NAME
 
 
-def tool_of(about: QueryDescription) -> Tool:
+def tool_of(about: "QueryDescription") -> Tool:
     """Return the tool that runs a stored query."""
-    changes = about.kind == CHANGE
+    changes = _changes(about)
     return Tool(
         name=PREFIX + about.name,
         about=" ".join(_described(about)),
@@ -51,7 +49,13 @@ def tool_of(about: QueryDescription) -> Tool:
     )
 
 
-def _described(about: QueryDescription) -> Iterator[str]:
+def _changes(about: "QueryDescription") -> bool:
+    from omnigraph.query.stored import CHANGE
+
+    return about.kind == CHANGE
+
+
+def _described(about: "QueryDescription") -> Iterator[str]:
     yield about.description or f"The stored {about.kind} '{about.name}'."
     if about.instruction is not None:
         yield about.instruction
@@ -59,10 +63,10 @@ def _described(about: QueryDescription) -> Iterator[str]:
         yield f"Returns {', '.join(name for name, _ in about.columns)}."
 
 
-def _schema(about: QueryDescription) -> dict[str, Any]:
+def _schema(about: "QueryDescription") -> dict[str, Any]:
     own = dict(about.params.get("properties", {}))
     extra = {_free("branch", own): dict(_BRANCH)}
-    if about.kind != CHANGE:
+    if not _changes(about):
         extra[_free("cursor", own)] = dict(_CURSOR)
     return {**about.params, "properties": {**own, **extra}}
 
@@ -72,16 +76,15 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
     return f"_{name}" if name in taken else name
 
 
-def _invoke(about: QueryDescription, call: ToolCall, given: Mapping[str, Any]) -> str:
+def _invoke(about: "QueryDescription", call: ToolCall, given: Mapping[str, Any]) -> str:
     own = about.params.get("properties", {})
     params = dict(given)
     branch = params.pop(_free("branch", own), None)
-    text = params.pop(_free("cursor", own), None) if about.kind != CHANGE else None
-    if about.kind == CHANGE:
+    text = params.pop(_free("cursor", own), None) if not _changes(about) else None
+    if _changes(about):
         name, receipt = call.write(
             branch, Action.CHANGE, lambda name: _run(call, about.name, name, params)
         )
-        assert isinstance(receipt, Receipt)
         return receipt_text(call, name, receipt)
     question = question_of(PREFIX + about.name, {"params": params, "branch": branch})
     cursor = Cursor.read(text, question)
@@ -90,6 +93,10 @@ def _invoke(about: QueryDescription, call: ToolCall, given: Mapping[str, Any]) -
 
 
 def _run(call: ToolCall, name: str, place: str, params: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    from omnigraph.api.backend import CallOptions
+    from omnigraph.api.operation import place_fields
+    from omnigraph.api.operations.queries import InvokeQuery
+
     options = CallOptions(cancelled=None if call.desk.is_remote else call.cancelled)
     asked = InvokeQuery(name=name, params=dict(params), **place_fields(place))
     return call.graph.backend.run(asked, options)

@@ -1,7 +1,7 @@
 """Writing: the tools that write: change, load and branches."""
 
 import io
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -12,8 +12,10 @@ from omnigraph.mcp.tool import Arguments, Tool
 from omnigraph.mcp.wording import to_line
 from omnigraph.policy.actions import Action
 from omnigraph.versioning.names import MAIN
-from omnigraph.write.counts import RowCounts
-from omnigraph.write.receipt import Receipt
+
+if TYPE_CHECKING:
+    from omnigraph.write.counts import RowCounts
+    from omnigraph.write.receipt import Receipt
 
 Target = Annotated[str | None, Meta(description="default: your own branch")]
 
@@ -68,7 +70,7 @@ class ListArguments(Arguments, frozen=True, kw_only=True):
 def change(call: ToolCall, given: ChangeArguments) -> str:
     """Run a mutation as one commit."""
 
-    def mutate(name: str) -> Receipt:
+    def mutate(name: str) -> "Receipt":
         branch = call.branch(name, message=given.message, expect=given.expect)
         return branch.mutate(given.query, given.name, given.params or {})
 
@@ -76,7 +78,7 @@ def change(call: ToolCall, given: ChangeArguments) -> str:
     return receipt_text(call, branch, receipt)
 
 
-def receipt_text(call: ToolCall, branch: str, receipt: Receipt) -> str:
+def receipt_text(call: ToolCall, branch: str, receipt: "Receipt") -> str:
     """Return what a mutation did; to who may not read the branch, only that it was done."""
     if not call.may_see(branch):
         return f"done on {to_line(branch)}"
@@ -135,7 +137,7 @@ def branch_list(call: ToolCall, given: ListArguments) -> str:
     return page.text("branches", note=f"; yours: {to_line(call.desk.own)}{hint}")
 
 
-def _counted(counts: RowCounts | None) -> str:
+def _counted(counts: "RowCounts | None") -> str:
     return "done" if counts is None else str(counts)
 
 

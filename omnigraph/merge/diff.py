@@ -152,7 +152,7 @@ def _between(
 
 
 def _holding(side: Lens, addresses: Addresses) -> Lens:
-    return HeldLens(side.stored, side.table, side.sources, addresses)
+    return HeldLens(side.stored, side.table, side.sources, addresses, past=side.past)
 
 
 def match_rows(

@@ -14,9 +14,10 @@ from omnigraph.errors import (
     MergeConflictsError,
     Violation,
 )
-from omnigraph.evolve.align import Sides, align_sides
+from omnigraph.evolve.align import Sides
 from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions
 from omnigraph.merge.diff import diff
+from omnigraph.merge.lost import aligned
 from omnigraph.merge.outcome import Merge, Outcome
 from omnigraph.merge.patch import ConflictPatch
 from omnigraph.merge.row_change import Op
@@ -24,6 +25,8 @@ from omnigraph.merge.rowmerge import MergedType, TypeMerge, in_order, merge_rows
 from omnigraph.merge.settle import Settling, stored_type
 from omnigraph.merge.threeway import Terms
 from omnigraph.schema.catalog import StoredType
+from omnigraph.schema.migration import plan_schema_migration
+from omnigraph.schema.steps import Drop, UnsupportedChange
 from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.table import Table
 from omnigraph.versioning import history
@@ -75,7 +78,7 @@ class MergeOptions:
 
     Without `bulk` every table is merged in this process' memory. An `operation_id` that was used
     before returns the result of that time. With `holds` the source is a branch that must not have
-    moved when the merge is published.
+    moved when the merge is published. With `expect` the target has to stand at this commit.
     """
 
     actor: str | None = None
@@ -85,6 +88,7 @@ class MergeOptions:
     strict: bool = False
     bulk: BulkMerger | None = None
     holds: bool = False
+    expect: str | None = None
 
     @property
     def deadline(self) -> Deadline:
@@ -110,6 +114,7 @@ class MergeOptions:
             branch=target,
             actor=self.actor,
             message=self.message,
+            expect=self.expect,
             operation_id=self.operation_id,
             request=sha256(asked.encode()).hexdigest() if is_named else None,
             check=self.check,
@@ -165,26 +170,15 @@ def preview(
 def revert(repository: Repository, commit_id: str, target: str, options: MergeOptions) -> Merge:
     """Undo a commit by a new commit of a branch: merge its parent, with the commit as the base."""
     repository.check_writable()
-    undone = repository.commit(commit_id)
-    if undone.parent is None:
-        raise InputError(f"commit {commit_id} is the first; there is nothing before it")
-    before = repository.pin(repository.commit(undone.parent))
-    if before.commit.schema != undone.schema:
-        raise InputError(
-            f"commit {commit_id} changed the schema, which cannot be undone",
-            hint="apply another schema instead",
-        )
+    undone, before = _around(repository, commit_id)
 
     def planned_on(ours: Snapshot) -> _MergePlan:
-        sides = Sides((repository.pin(undone),), ours, before, ours)
-        planned = _MergePlan(align_sides(repository, sides, options.deadline))
-        planned.plan(options)
-        return planned
+        return _plan_revert(repository, undone, before, ours, options)
 
     def propose(ours: Snapshot) -> Proposal[_MergePlan]:
         planned = planned_on(ours)
         found = planned.result(commit_id, target)
-        if not (planned.changes or found.conflicts):
+        if not (planned.changes or found.conflicts or planned.sides.schema is not None):
             return Proposal(None, planned)
         return Proposal(planned.write_set(found, options, None), planned)
 
@@ -197,6 +191,51 @@ def revert(repository: Repository, commit_id: str, target: str, options: MergeOp
     return planned.result(commit_id, target, done.commit)
 
 
+def preview_revert(
+    repository: Repository, commit_id: str, target: str, options: MergeOptions, ours: Snapshot
+) -> Merge:
+    """Return what a revert would do to a branch that stands there; nothing is written."""
+    planned = _plan_revert(repository, *_around(repository, commit_id), ours, options)
+    found = planned.result(commit_id, target)
+    if planned.changes or found.conflicts or planned.sides.schema is not None:
+        return found
+    return replace(found, outcome=Outcome.ALREADY_UP_TO_DATE)
+
+
+def _around(repository: Repository, commit_id: str) -> tuple[Snapshot, Snapshot]:
+    """Return a commit that can be undone, and the one before it."""
+    undone = repository.commit(commit_id)
+    if undone.parent is None:
+        raise InputError(f"commit {commit_id} is the first; there is nothing before it")
+    before, after = repository.pin(repository.commit(undone.parent)), repository.pin(undone)
+    _refuse_drops(after, before)
+    return after, before
+
+
+def _plan_revert(
+    repository: Repository,
+    undone: Snapshot,
+    before: Snapshot,
+    ours: Snapshot,
+    options: MergeOptions,
+) -> "_MergePlan":
+    sides = Sides((undone,), ours, before, ours)
+    planned = _MergePlan(aligned(repository, sides, options.deadline))
+    planned.plan(options)
+    return planned
+
+
+def _refuse_drops(undone: Snapshot, before: Snapshot) -> None:
+    """Raise InputError for a commit that cannot be undone without dropping what it added."""
+    steps = plan_schema_migration(undone.catalog, before.catalog).steps
+    lossy = [str(each) for each in steps if isinstance(each, Drop | UnsupportedChange)]
+    if lossy:
+        raise InputError(
+            f"commit {undone.commit.id} changed the schema, which cannot be undone: {lossy[0]}",
+            hint="apply another schema instead",
+        )
+
+
 def _plan_merge(
     repository: Repository, ours: Snapshot, theirs: Snapshot, options: MergeOptions
 ) -> "_MergePlan":
@@ -204,9 +243,7 @@ def _plan_merge(
     sides = Sides(tuple(repository.pin(base) for base in bases), ours, theirs, ours)
     planned = _MergePlan(sides)
     if planned.outcome is Outcome.MERGED:
-        planned = _MergePlan(
-            align_sides(repository, sides, options.deadline), _root(repository, sides)
-        )
+        planned = _MergePlan(aligned(repository, sides, options.deadline), _root(repository, sides))
         planned.plan(options)
     return planned
 
@@ -345,11 +382,14 @@ class _MergePlan:
         is_whole = is_unchecked or self.sides.schema is not None
         standing = self.sides.standing
         seen = frozenset(standing.commit.tables) if is_whole else self.looked_at
+        there = self.theirs.catalog.by_identity.keys()
+        dropped = frozenset(standing.commit.tables) - there if is_whole else frozenset()
         return WriteSet(
             base=standing,
             writes=writes,
             validated=seen - frozenset(writes),
             schema=self.theirs.commit.schema if is_unchecked else self.sides.schema,
+            dropped=dropped,
             kind=CommitKind.WRITE if merged is None else CommitKind.MERGE,
             merged_parent=merged,
             sources=(self.theirs.commit.id,),
@@ -409,7 +449,7 @@ class _MergePlan:
 
     def _writes(self, options: MergeOptions) -> dict[str, tuple[TableWrite, ...]]:
         if self.outcome is Outcome.FAST_FORWARD and not self.changes:
-            ours, theirs = self.ours.commit.tables, self.theirs.commit.tables
+            ours, theirs = self.sides.standing.commit.tables, self.theirs.commit.tables
             return {key: (Adopt(theirs[key]),) for key in theirs if theirs[key] != ours.get(key)}
         # The schema may rewrite our tables, also those in which no row changes.
         evolved = self.sides.tables

@@ -19,13 +19,14 @@ class Action(StrEnum):
     RUN_PUBLISH = "run_publish"
     RUN_ABORT = "run_abort"
     ADMIN = "admin"
+    REVIEW = "review"
     INVOKE_QUERY = "invoke_query"
     GRAPH_LIST = "graph_list"
 
     @property
     def takes_target(self) -> bool:
         """Whether a rule names the branch that the action ends at, not the one it starts from."""
-        return self not in (Action.READ, Action.EXPORT, Action.CHANGE, Action.INVOKE_QUERY)
+        return self not in _ON_BRANCH
 
     @property
     def needs_scope(self) -> bool:
@@ -33,6 +34,7 @@ class Action(StrEnum):
         return self not in (Action.INVOKE_QUERY, Action.GRAPH_LIST)
 
 
+_ON_BRANCH = (Action.READ, Action.EXPORT, Action.CHANGE, Action.REVIEW, Action.INVOKE_QUERY)
 ACTIONS: frozenset[str] = frozenset(Action)
 
 

@@ -21,7 +21,6 @@ stored      queries under a name that others may run, and what each takes and re
 params      binds values from JSON or Python to the parameters that a query declares
 explain     a plan as text for people and as JSON for programs
 layout      queries laid out in one way; nothing but white space changes
-editing     what helps people who write queries: words, names in scope, completion
 lint        checks every query of a file and reports errors and doubtful queries
 editor      what an editor asks about a text of queries while it is written
 """

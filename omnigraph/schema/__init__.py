@@ -16,6 +16,7 @@ json_rows    rows of a type, decoded from the JSON of an answer
 arrow        the Arrow schema of each node and edge table
 codec        the catalog as JSON and back, and the hash of its content
 printer      a catalog as canonical `.pg` text that compiles back to it
+layout       schemas laid out in one way; nothing but white space changes
 steps        the changes a schema with data can make, as values with a text and a JSON form
 migration    the steps from an accepted schema to a desired one, matched by identity
 combine      the three-way merge of schemas, or all conflicts between the two sides

@@ -9,7 +9,7 @@ from omnigraph.schema.catalog import Annotation, Cardinality, Embed
 from omnigraph.syntax.literal import Literal, Name
 from omnigraph.syntax.problems import Problems
 
-_PLACES = {
+PLACES = {
     "description": ("node", "edge", "property"),
     "instruction": ("node", "edge"),
     "rename_from": ("node", "edge", "property"),
@@ -54,9 +54,9 @@ def read_annotations(
     notes = Notes()
     seen: set[str] = set()
     for annotation in annotations:
-        if annotation.name not in _PLACES:
+        if annotation.name not in PLACES:
             _keep(annotation, notes, problems)
-        elif place not in _PLACES[annotation.name]:
+        elif place not in PLACES[annotation.name]:
             _report_misplaced(annotation, place, problems)
         elif annotation.name in seen:
             message = f"@{annotation.name} is repeated"
@@ -195,7 +195,7 @@ def _plain(literal: Literal) -> str | int | float | bool:
 
 def _report_misplaced(annotation: ast.Annotation, place: str, problems: Problems) -> None:
     name = annotation.name
-    places = _PLACES[name]
+    places = PLACES[name]
     if place == "edge" and name in _BODY_FORM:
         hint = "an edge type can have @unique(…), @index(…) and @key(src, dst) in its body"
     elif name in _BODY_FORM:

@@ -1,7 +1,9 @@
 """Build: the syntax tree of a schema to its catalog, checked against every static rule."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar, cast
 
 from omnigraph.errors import Code
 from omnigraph.schema import ast
@@ -18,6 +20,7 @@ from omnigraph.schema.catalog import (
 )
 from omnigraph.schema.constraints import Constraints
 from omnigraph.schema.identity import mint
+from omnigraph.schema.migration import fits, property_fits
 from omnigraph.schema.types import STRING, VectorType
 from omnigraph.schema.values import BadValue, Value, coerce_literal
 from omnigraph.span import Span
@@ -42,6 +45,10 @@ _NEVER = frozenset(
         "_score",
     )
 )
+
+
+_Stored = TypeVar("_Stored", NodeType, EdgeType)
+_Declared = TypeVar("_Declared", ast.Node, ast.Edge)
 
 
 def build_catalog(schema: ast.Schema, accepted: Catalog | None, problems: Problems) -> Catalog:
@@ -75,16 +82,45 @@ class _Builder:
         self.declared = {declaration.name.text for declaration in declared}
         if self.accepted is not None:
             self.taken = {item.identity for _, item in types_of(self.accepted)}
+            self.taken |= {*self.accepted.dropped_types}
         for declaration in declared:
             if isinstance(declaration, ast.Interface):
                 self.interfaces[declaration.name.text] = self._interface(declaration)
         for declaration in declared:
             if isinstance(declaration, ast.Node):
-                self.nodes[declaration.name.text] = self._node(declaration)
+                self.nodes[declaration.name.text] = self._continued("node", declaration, self._node)
         for declaration in declared:
             if isinstance(declaration, ast.Edge):
-                self.edges[declaration.name.text] = self._edge(declaration)
+                self.edges[declaration.name.text] = self._continued("edge", declaration, self._edge)
         return Catalog(self.interfaces, self.nodes, self.edges)
+
+    def _continued(
+        self,
+        place: str,
+        declaration: _Declared,
+        make: Callable[[_Declared, Notes, _Stored | None], _Stored],
+    ) -> _Stored:
+        """Return a declared type, which continues the accepted one of its name.
+
+        Without one it restores the dropped type of its name, unless that does not fit.
+        """
+        notes = read_annotations(declaration.annotations, place, self.problems)
+        old = self._accepted_type(place, declaration.name, notes.renamed_from)
+        known = self._dropped_types(place, declaration.name.text) if old is None else []
+        renamed: set[tuple[str, str]] = {*self.renamed}
+        for dropped in known:
+            made = make(declaration, notes, cast(_Stored, dropped))
+            if self.problems.total or fits(place, dropped, made):
+                return made
+            self.renamed = {*renamed}
+        return make(declaration, notes, cast("_Stored | None", old))
+
+    def _dropped_types(self, place: str, name: str) -> Sequence[NodeType | EdgeType]:
+        """Return the types that were dropped under a name, the last first."""
+        kind = NodeType if place == "node" else EdgeType
+        known = () if self.accepted is None else self.accepted.dropped_types.values()
+        found = [each for each in known if isinstance(each, kind) and each.name == name]
+        return found[::-1]
 
     def _unique_declarations(self) -> list[ast.Declaration]:
         """Return the declarations; report and drop those whose name is taken."""
@@ -121,12 +157,11 @@ class _Builder:
             indexes=tuple(constraints.indexes),
         )
 
-    def _node(self, declaration: ast.Node) -> NodeType:
+    def _node(self, declaration: ast.Node, notes: Notes, old: NodeType | None) -> NodeType:
         name = declaration.name.text
-        notes = read_annotations(declaration.annotations, "node", self.problems)
-        old = self._accepted_type("node", declaration.name, notes.renamed_from)
-        members = self._members(declaration.properties, "node", name, _columns(old))
-        implemented = self._implemented(declaration, members, _columns(old))
+        had = self._dropped_properties(old)
+        members = self._members(declaration.properties, "node", name, _columns(old), had)
+        implemented = self._implemented(declaration, members, _columns(old), had)
         constraints = self._constraints("node", name, members)
         for constraint in declaration.constraints:
             constraints.body(constraint)
@@ -149,11 +184,10 @@ class _Builder:
             annotations=tuple(notes.kept),
         )
 
-    def _edge(self, declaration: ast.Edge) -> EdgeType:
+    def _edge(self, declaration: ast.Edge, notes: Notes, old: EdgeType | None) -> EdgeType:
         name = declaration.name.text
-        notes = read_annotations(declaration.annotations, "edge", self.problems)
-        old = self._accepted_type("edge", declaration.name, notes.renamed_from)
-        members = self._members(declaration.properties, "edge", name, _columns(old))
+        had = self._dropped_properties(old)
+        members = self._members(declaration.properties, "edge", name, _columns(old), had)
         constraints = self._constraints("edge", name, members)
         for constraint in declaration.constraints:
             constraints.body(constraint)
@@ -176,6 +210,12 @@ class _Builder:
             annotations=tuple(notes.kept),
         )
 
+    def _dropped_properties(self, old: NodeType | EdgeType | None) -> Sequence[Property]:
+        """Return what an accepted type dropped before, the last first."""
+        if old is None or self.accepted is None:
+            return ()
+        return [*self.accepted.dropped_properties(old.identity).values()][::-1]
+
     def _check_end(self, end: Name) -> None:
         if end.text in self.nodes:
             return
@@ -192,11 +232,12 @@ class _Builder:
         declaration: ast.Node,
         members: dict[str, _DeclaredProperty],
         old: Mapping[str, Property],
+        had: Sequence[Property],
     ) -> list[tuple[Interface, Span]]:
         """Add the properties of each interface; give the interfaces with their spans."""
         found: dict[str, tuple[Interface, Span]] = {}
         taken = {member.property.identity for member in members.values()}
-        taken |= {item.identity for item in old.values()}
+        taken |= {item.identity for item in (*old.values(), *had)}
         for name in declaration.implements:
             interface = self.interfaces.get(name.text)
             if interface is None:
@@ -209,7 +250,7 @@ class _Builder:
             else:
                 found[name.text] = (interface, name.span)
                 for inherited in interface.properties.values():
-                    self._inherit(inherited, name, members, old, taken)
+                    self._inherit(inherited, name, members, _Before(old, had, taken))
         return list(found.values())
 
     def _inherit(
@@ -217,18 +258,14 @@ class _Builder:
         inherited: Property,
         interface: Name,
         members: dict[str, _DeclaredProperty],
-        old: Mapping[str, Property],
-        taken: set[str],
+        before: "_Before",
     ) -> None:
         own = members.get(inherited.name)
         if inherited.renamed_from in members:
             message = f"{interface.text} renames '{inherited.renamed_from}', which is declared here"
             self.problems.report(Code.BAD_RENAME, members[inherited.renamed_from].span, message)
         if own is None:
-            before = old.get(inherited.name) or old.get(inherited.renamed_from or "")
-            identity = before.identity if before else mint(inherited.name, taken)
-            taken.add(identity)
-            added = replace(inherited, identity=identity)
+            added = before.identified(inherited)
             members[added.name] = _DeclaredProperty(added, Notes(embed=added.embed), interface.span)
         elif (own.property.type, own.property.nullable) != (inherited.type, inherited.nullable):
             wanted = f"{inherited.type}{'?' if inherited.nullable else ''}"
@@ -243,9 +280,10 @@ class _Builder:
         place: str,
         type_name: str,
         old: Mapping[str, Property],
+        had: Sequence[Property] = (),
     ) -> dict[str, _DeclaredProperty]:
         members: dict[str, _DeclaredProperty] = {}
-        taken = {item.identity for item in old.values()}
+        before = _Before(old, had, {item.identity for item in (*old.values(), *had)})
         names = {item.name.text for item in declared}
         for item in declared:
             name = item.name
@@ -261,12 +299,8 @@ class _Builder:
             self._check_rename(notes.renamed_from, name, names, type_name)
             if old:
                 self._check_origin(notes.renamed_from, name, old)
-            source = old.get(name.text) or old.get(_text(notes.renamed_from) or "")
-            identity = source.identity if source else mint(name.text, taken)
-            taken.add(identity)
-            members[name.text] = _DeclaredProperty(
-                _property(item, identity, notes), notes, name.span
-            )
+            made = before.identified(_property(item, notes))
+            members[name.text] = _DeclaredProperty(made, notes, name.span)
         return members
 
     def _constraints(
@@ -384,10 +418,32 @@ class _Builder:
         return identity
 
 
-def _property(item: ast.Property, identity: str, notes: Notes) -> Property:
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """The properties of an accepted type, those it had still earlier, and all identities."""
+
+    old: Mapping[str, Property]
+    had: Sequence[Property]
+    taken: set[str]
+
+    def identified(self, item: Property) -> Property:
+        """Return a property with the identity of the one it continues or restores, or a new one."""
+        source = self.old.get(item.name) or self.old.get(item.renamed_from or "")
+        if source is None:
+            source = next(filter(partial(_restores, item), self.had), None)
+        identity = mint(item.name, self.taken) if source is None else source.identity
+        self.taken.add(identity)
+        return replace(item, identity=identity)
+
+
+def _restores(item: Property, dropped: Property) -> bool:
+    return item.name == dropped.name and property_fits(dropped, item)
+
+
+def _property(item: ast.Property, notes: Notes) -> Property:
     return Property(
         name=item.name.text,
-        identity=identity,
+        identity="",
         type=item.type,
         nullable=item.nullable,
         embed=notes.embed,

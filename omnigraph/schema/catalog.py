@@ -157,13 +157,34 @@ StoredType: TypeAlias = NodeType | EdgeType
 AnyType: TypeAlias = Interface | StoredType
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """A type, or a property of one, that a schema no longer has; its rows are at a commit.
+
+    `owner` is the identity of the type.
+    """
+
+    item: NodeType | EdgeType | Property
+    owner: str
+    commit: str
+
+    @property
+    def place(self) -> tuple[str, str | None]:
+        """The identities of the type and of the property, if it is one."""
+        return self.owner, self.item.identity if isinstance(self.item, Property) else None
+
+
 @dataclass(frozen=True, repr=False)
 class Catalog:
-    """Every type of a schema by name, in declared order."""
+    """Every type of a schema by name, in declared order.
+
+    `dropped` is what it had before, oldest first, with the commits that still have its rows.
+    """
 
     interfaces: Mapping[str, Interface]
     nodes: Mapping[str, NodeType]
     edges: Mapping[str, EdgeType]
+    dropped: tuple[Dropped, ...] = ()
 
     def __repr__(self) -> str:
         return f"Catalog(nodes: {_listed(self.nodes)}; edges: {_listed(self.edges)})"
@@ -206,6 +227,21 @@ class Catalog:
         }
         named = {each.table_key: each for each in self.by_identity.values()}
         return {**renamed, **self.by_identity, **named}
+
+    @cached_property
+    def dropped_types(self) -> Mapping[str, StoredType]:
+        """The types that were dropped, by identity."""
+        return {
+            each.owner: each.item for each in self.dropped if not isinstance(each.item, Property)
+        }
+
+    def dropped_properties(self, owner: str) -> Mapping[str, Property]:
+        """Return the properties that a type had before, by identity."""
+        return {
+            each.item.identity: each.item
+            for each in self.dropped
+            if each.owner == owner and isinstance(each.item, Property)
+        }
 
     def stored(self, name: str) -> StoredType | None:
         """Return the node or edge type with this name, or None."""

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from omnigraph.schema.catalog import (
     AnyType,
     Cardinality,
     Catalog,
+    Dropped,
     EdgeType,
     Embed,
     Interface,
@@ -57,22 +59,36 @@ def decode_catalog(text: str) -> Catalog:
 def content_hash(catalog: Catalog) -> str:
     """Return the SHA-256 of a schema's content.
 
-    Comments, white space, identities and the order of properties do not count.
+    Comments, white space, identities, the order of properties and what was dropped do not count.
     """
-    text = json.dumps(
-        _content(catalog_json(catalog)), ensure_ascii=False, separators=(",", ":"), sort_keys=True
-    )
+    stored = _content(catalog_json(replace(catalog, dropped=())))
+    text = json.dumps(stored, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def catalog_json(catalog: Catalog) -> dict[str, Json]:
     """Return the catalog as a JSON object."""
-    return {
+    found: dict[str, Json] = {
         "ir_version": IR_VERSION,
         "interfaces": [_interface_json(item) for item in catalog.interfaces.values()],
         "nodes": [_node_json(item) for item in catalog.nodes.values()],
         "edges": [_edge_json(item) for item in catalog.edges.values()],
     }
+    # Left out when there is none, as in the schemas of graphs that never dropped anything.
+    if catalog.dropped:
+        found["dropped"] = [_dropped_json(each) for each in catalog.dropped]
+    return found
+
+
+def _dropped_json(each: Dropped) -> Json:
+    about: dict[str, Json] = {"stable_type_id": each.owner, "commit": each.commit}
+    match each.item:
+        case NodeType():
+            return {**about, "node": _node_json(each.item)}
+        case EdgeType():
+            return {**about, "edge": _edge_json(each.item)}
+        case Property():
+            return {**about, "property": _property_json(each.item)}
 
 
 def _interface_json(item: Interface) -> Json:
@@ -134,20 +150,21 @@ def _metadata_json(item: NodeType | EdgeType) -> dict[str, Json]:
 
 
 def _properties_json(properties: Mapping[str, Property]) -> list[Json]:
-    return [
-        {
-            "name": item.name,
-            "stable_property_id": item.identity,
-            "type": str(item.type),
-            "nullable": item.nullable,
-            "default": value_json(item.default),
-            "embed": _embed_json(item.embed),
-            "renamed_from": item.renamed_from,
-            "description": item.description,
-            "annotations": [_annotation_json(each) for each in item.annotations],
-        }
-        for item in properties.values()
-    ]
+    return [_property_json(item) for item in properties.values()]
+
+
+def _property_json(item: Property) -> Json:
+    return {
+        "name": item.name,
+        "stable_property_id": item.identity,
+        "type": str(item.type),
+        "nullable": item.nullable,
+        "default": value_json(item.default),
+        "embed": _embed_json(item.embed),
+        "renamed_from": item.renamed_from,
+        "description": item.description,
+        "annotations": [_annotation_json(each) for each in item.annotations],
+    }
 
 
 def _embed_json(item: Embed | None) -> Json:
@@ -189,7 +206,19 @@ def _catalog(stored: dict[str, Any]) -> Catalog:
         {item["name"]: _interface(item) for item in stored["interfaces"]},
         {item["name"]: _node(item) for item in stored["nodes"]},
         {item["name"]: _edge(item) for item in stored["edges"]},
+        tuple(_dropped(each) for each in stored.get("dropped", ())),
     )
+
+
+def _dropped(each: dict[str, Any]) -> Dropped:
+    item: NodeType | EdgeType | Property
+    if "node" in each:
+        item = _node(each["node"])
+    elif "edge" in each:
+        item = _edge(each["edge"])
+    else:
+        item = _property(each["property"])
+    return Dropped(item=item, owner=each["stable_type_id"], commit=each["commit"])
 
 
 def _interface(item: dict[str, Any]) -> Interface:

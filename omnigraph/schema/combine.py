@@ -2,22 +2,22 @@
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from omnigraph.errors import SchemaConflictError, SchemaError
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import EDGE_COLUMNS, Catalog
 from omnigraph.schema.codec import IR_VERSION, catalog_json, decode_catalog
 from omnigraph.schema.compile import compile_schema
-from omnigraph.schema.migration import keep_stored_order
+from omnigraph.schema.migration import keep_stored_order, still_dropped
 from omnigraph.schema.printer import print_schema
 
 # A type or property of the stored JSON, in which identities replace names.
 _Entry: TypeAlias = dict[str, Any]
 
 _KINDS = ("interfaces", "nodes", "edges")
-# Both sides may add to these.
-_GROWING = ("unique", "indexes", "ranges", "checks", "implements", "annotations")
+# Both sides may add to these and take from them.
+_LISTS = ("unique", "indexes", "ranges", "checks", "implements", "annotations")
 _PROPERTIES = "properties"
 # Read only while the rename is applied, so it can never conflict.
 _PASSING = "renamed_from"
@@ -30,9 +30,11 @@ def combine_schemas(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
     found = _without_past_renames(merger.merge(*sides))
     names = {identity: entry["name"] for identity, entry in found.items()}
     merger.note_twins("", found)
+    merger.note_lost(found, sides[0])
     if merger.conflicts:
         raise SchemaConflictError(merger.conflicts)
-    return keep_stored_order(ours, _compile(_catalog(found, names)))
+    merged = keep_stored_order(ours, _compile(_catalog(found, names)))
+    return replace(merged, dropped=still_dropped((*theirs.dropped, *ours.dropped), merged))
 
 
 def _compile(catalog: Catalog) -> Catalog:
@@ -57,7 +59,8 @@ class _Merger:
         for identity in dict.fromkeys([*ours, *theirs]):
             mine, yours = ours.get(identity), theirs.get(identity)
             if mine is None or yours is None:
-                found[identity] = mine or yours or {}
+                kept = self._one_sided("", base.get(identity), mine, yours)
+                found |= {} if kept is None else {identity: kept}
             elif identity not in base and mine != yours:
                 self.conflicts.append(f"both sides added {mine['name']} differently")
             else:
@@ -67,16 +70,44 @@ class _Merger:
     def _type(self, base: _Entry, mine: _Entry, yours: _Entry) -> _Entry:
         name = mine["name"]
         found = self._entry(name, base, mine, yours)
-        properties: dict[str, _Entry] = dict(mine[_PROPERTIES])
-        for identity, theirs in yours[_PROPERTIES].items():
-            ours = properties.get(identity)
-            if ours is None:
-                properties[identity] = theirs
+        properties: dict[str, _Entry] = {}
+        for identity in dict.fromkeys([*mine[_PROPERTIES], *yours[_PROPERTIES]]):
+            ours, theirs = mine[_PROPERTIES].get(identity), yours[_PROPERTIES].get(identity)
+            old = base[_PROPERTIES].get(identity)
+            if ours is None or theirs is None:
+                kept = self._one_sided(f"{name}.", old, ours, theirs)
+                properties |= {} if kept is None else {identity: kept}
                 continue
-            old = base[_PROPERTIES].get(identity, {})
-            properties[identity] = self._entry(f"{name}.{ours['name']}", old, ours, theirs)
+            where = f"{name}.{ours['name']}"
+            properties[identity] = self._entry(where, old or {}, ours, theirs)
         self.note_twins(f"{name}.", properties)
         return {**found, _PROPERTIES: properties}
+
+    def _one_sided(
+        self, scope: str, base: _Entry | None, mine: _Entry | None, yours: _Entry | None
+    ) -> _Entry | None:
+        """Return what only one side has: it is new there, or the other side dropped it."""
+        kept = mine or yours
+        if base is None or kept is None:
+            return kept
+        if _lasting(kept) != _lasting(base):
+            dropping, changing = ("our", "theirs") if mine is None else ("their", "ours")
+            name = f"{scope}{base['name']}"
+            self.conflicts.append(
+                f"{name} was dropped on {dropping} side and changed on {changing}"
+            )
+        return None
+
+    def note_lost(self, entries: Mapping[str, _Entry], base: Mapping[str, _Entry]) -> None:
+        """Note what one side added for something that the other side dropped."""
+        for entry in entries.values():
+            name, own = entry["name"], entry[_PROPERTIES]
+            ends = [entry[each] for each in ("source", "target") if each in entry]
+            for end in dict.fromkeys(each for each in ends if each not in entries):
+                was = base[end]["name"] if end in base else end
+                self.conflicts.append(f"{name} connects {was}, which one side dropped")
+            for each in sorted(_named(entry) - own.keys() - {*EDGE_COLUMNS}):
+                self.conflicts.append(f"{name} has a rule for '{each}', which one side dropped")
 
     def _entry(self, where: str, base: _Entry, mine: _Entry, yours: _Entry) -> _Entry:
         """Return each field as the side that changed it has it."""
@@ -84,8 +115,8 @@ class _Merger:
         for name in mine:
             old, our, their = base.get(name), mine[name], yours[name]
             found[name] = our
-            if name in _GROWING:
-                found[name] = [*our, *(each for each in their if each not in our)]
+            if name in _LISTS:
+                found[name] = _joined(old or [], our, their)
             elif name in (_PROPERTIES, _PASSING) or their in (our, old):
                 continue
             elif our == old:
@@ -124,6 +155,32 @@ def _without_past_renames(entries: Mapping[str, _Entry]) -> dict[str, _Entry]:
 
 def _forget(names: Collection[str], entry: _Entry) -> _Entry:
     return {**entry, _PASSING: None} if entry.get(_PASSING) in names else entry
+
+
+def _joined(old: list[Any], our: list[Any], their: list[Any]) -> list[Any]:
+    """Return a list with what either side added, and without what either side took."""
+    kept = [each for each in our if each in their or each not in old]
+    return [*kept, *(each for each in their if each not in our and each not in old)]
+
+
+def _lasting(entry: _Entry) -> _Entry:
+    """Return an entry without what never conflicts."""
+    return {
+        name: {each: _lasting(item) for each, item in value.items()}
+        if name == _PROPERTIES
+        else value
+        for name, value in entry.items()
+        if name != _PASSING
+    }
+
+
+def _named(entry: _Entry) -> set[str]:
+    """Return the properties that the rules and vectors of a type name."""
+    found = {*entry["key"]}
+    found |= {each for columns in (*entry["unique"], *entry["indexes"]) for each in columns}
+    found |= {each["property"] for name in ("ranges", "checks") for each in entry.get(name, ())}
+    embeds = (each["embed"] for each in entry[_PROPERTIES].values())
+    return found | {each["source"] for each in embeds if each is not None}
 
 
 def _join_enums(old: object, our: str, their: str) -> str | None:

@@ -1,18 +1,19 @@
 """Migration: the steps from an accepted schema to a desired one, matched by identity."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from omnigraph.schema.catalog import (
     Annotation,
     AnyType,
     Catalog,
+    Dropped,
     EdgeType,
     Interface,
     NodeType,
     Property,
-    Range,
+    StoredType,
     types_of,
 )
 from omnigraph.schema.steps import (
@@ -20,17 +21,22 @@ from omnigraph.schema.steps import (
     AddProperty,
     AddType,
     AnyConstraint,
+    DropConstraint,
+    DropInterface,
+    DropProperty,
+    DropType,
     ExtendEnum,
     IndexConstraint,
     MigrationStep,
     RenameProperty,
     RenameType,
+    RestoreProperty,
+    RestoreType,
     SchemaMigrationPlan,
     UniqueConstraint,
     UnsupportedChange,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
-    constraint_text,
 )
 from omnigraph.schema.types import EnumType
 
@@ -46,16 +52,89 @@ def plan_schema_migration(accepted: Catalog, desired: Catalog) -> SchemaMigratio
         each.name: wanted[identity].name for identity, each in known.items() if identity in wanted
     }
     for kind, item in types_of(desired):
-        before = known.get(item.identity)
+        before, names = known.get(item.identity), new_names
+        if before is None and item.identity in accepted.dropped_types:
+            before = dropped = accepted.dropped_types[item.identity]
+            names = _same_ends(dropped)
+            steps.append(RestoreType(type_kind=kind, name=before.name))
         if before is None:
             steps.append(AddType(type_kind=kind, name=item.name))
         else:
-            steps += _TypeMigration(kind, before, item, new_names).steps()
+            had = accepted.dropped_properties(item.identity)
+            steps += _TypeMigration(kind, before, item, names, had).steps()
     for kind, item in types_of(accepted):
         if item.identity not in wanted:
-            reason = f"{_article(kind)} cannot be removed"
-            steps.append(UnsupportedChange(entity=f"{kind} {item.name}", reason=reason))
+            steps.append(DropType(type_kind=kind, name=item.name))
     return SchemaMigrationPlan(tuple(steps))
+
+
+def fits(kind: str, before: StoredType, after: StoredType) -> bool:
+    """Return whether a type that was dropped can be restored as it is declared now."""
+    steps = _TypeMigration(kind, before, after, _same_ends(before)).steps()
+    return not any(isinstance(each, UnsupportedChange) for each in steps)
+
+
+def _same_ends(stored: StoredType) -> dict[str, str]:
+    """Return the names that the ends of a dropped edge type still have."""
+    ends = (stored.source, stored.target) if isinstance(stored, EdgeType) else ()
+    return {each: each for each in ends}
+
+
+def property_fits(before: Property, after: Property) -> bool:
+    """Return whether a property that was dropped can be restored as it is declared now."""
+    old, new = before.type, after.type
+    same_type = old == new
+    if isinstance(old, EnumType) and isinstance(new, EnumType):
+        same_type = set(old.values) <= set(new.values)
+    return same_type and (before.nullable, before.embed) == (after.nullable, after.embed)
+
+
+def note_dropped(accepted: Catalog, desired: Catalog, commit: str) -> Catalog:
+    """Return the desired schema with what it and the accepted one dropped.
+
+    `commit` is the last that has the accepted schema. What is there again is not noted any more.
+    """
+    now = {item.identity: item for _, item in types_of(desired)}
+    names = {
+        item.name: now[item.identity].name for _, item in types_of(accepted) if item.identity in now
+    }
+    noted = [replace(each, item=_at_new_ends(each.item, names)) for each in accepted.dropped]
+    noted += [
+        Dropped(item=_at_new_ends(each, names), owner=each.identity, commit=commit)
+        for each in accepted.by_identity.values()
+    ]
+    # A type that is restored may come back without some of its properties.
+    noted += [
+        Dropped(item=item, owner=each.owner, commit=each.commit)
+        for each in noted
+        if not isinstance(each.item, Property) and each.owner in now
+        for item in each.item.properties.values()
+    ]
+    return replace(desired, dropped=still_dropped(noted, desired))
+
+
+def still_dropped(noted: Iterable[Dropped], catalog: Catalog) -> tuple[Dropped, ...]:
+    """Return those of some dropped types and properties that a schema does not have."""
+    types = catalog.by_identity
+    found: dict[tuple[str, str | None], Dropped] = {}
+    for each in noted:
+        owner, identity = each.place
+        stored = types.get(owner)
+        properties = () if stored is None else stored.properties.values()
+        is_there = stored is not None if identity is None else False
+        if not is_there and all(item.identity != identity for item in properties):
+            found[each.place] = each
+    return tuple(found.values())
+
+
+def _at_new_ends(
+    item: NodeType | EdgeType | Property, names: Mapping[str, str]
+) -> NodeType | EdgeType | Property:
+    """Return a dropped edge type between the names that its ends have now."""
+    if not isinstance(item, EdgeType):
+        return item
+    ends = [names.get(each, each) for each in (item.source, item.target)]
+    return replace(item, source=ends[0], target=ends[1])
 
 
 def keep_stored_order(accepted: Catalog, desired: Catalog) -> Catalog:
@@ -63,7 +142,8 @@ def keep_stored_order(accepted: Catalog, desired: Catalog) -> Catalog:
 
     Existing properties keep their places; new ones follow them.
     """
-    before = {item.identity: item for _, item in types_of(accepted)}
+    before: dict[str, AnyType] = {**accepted.dropped_types}
+    before |= {item.identity: item for _, item in types_of(accepted)}
     return Catalog(
         {
             name: _reorder(before.get(each.identity), each)
@@ -71,6 +151,7 @@ def keep_stored_order(accepted: Catalog, desired: Catalog) -> Catalog:
         },
         {name: _reorder(before.get(each.identity), each) for name, each in desired.nodes.items()},
         {name: _reorder(before.get(each.identity), each) for name, each in desired.edges.items()},
+        desired.dropped,
     )
 
 
@@ -86,12 +167,16 @@ def _reorder(before: AnyType | None, item: _Type) -> _Type:
 
 @dataclass(frozen=True, slots=True)
 class _TypeMigration:
-    """One type before and after; `new_names` maps the names of all old types to the new ones."""
+    """One type before and after; `new_names` maps the names of all old types to the new ones.
+
+    `dropped` are the properties that the type had still earlier, by identity.
+    """
 
     kind: str
     before: AnyType
     after: AnyType
     new_names: Mapping[str, str]
+    dropped: Mapping[str, Property] = field(default_factory=dict)
 
     def steps(self) -> Iterator[MigrationStep]:
         """Yield the steps of the type, in the order in which they are taken."""
@@ -119,7 +204,9 @@ class _TypeMigration:
         known = {each.identity: each for each in self.before.properties.values()}
         for identity, item in known.items():
             if identity not in wanted:
-                yield self._unsupported("a property cannot be removed", item.name)
+                yield DropProperty(
+                    type_kind=self.kind, type_name=self.after.name, property_name=item.name
+                )
             elif wanted[identity].name != item.name:
                 yield RenameProperty(
                     type_kind=self.kind,
@@ -134,6 +221,13 @@ class _TypeMigration:
                 yield self._add(item)
 
     def _add(self, item: Property) -> MigrationStep:
+        if item.identity in self.dropped:
+            return RestoreProperty(
+                type_kind=self.kind,
+                type_name=self.after.name,
+                property_name=item.name,
+                property_type=_type_text(item),
+            )
         if not item.nullable and item.default is None:
             reason = "a new required property needs a @default for existing rows"
             return self._unsupported(reason, item.name)
@@ -141,7 +235,7 @@ class _TypeMigration:
             type_kind=self.kind,
             type_name=self.after.name,
             property_name=item.name,
-            property_type=f"{item.type}{'?' if item.nullable else ''}",
+            property_type=_type_text(item),
         )
 
     def _property(self, before: Property, after: Property) -> Iterator[MigrationStep]:
@@ -199,17 +293,12 @@ class _TypeMigration:
         old, new = self._rules(self.before, self._new_name), self._rules(self.after, str)
         for rule in old:
             if rule not in new:
-                yield self._unsupported(f"{constraint_text(rule)} cannot be removed or changed")
+                yield DropConstraint(
+                    type_kind=self.kind, type_name=self.after.name, constraint=rule
+                )
         for rule in new:
-            if rule not in old and not self._changes(rule, old):
+            if rule not in old:
                 yield AddConstraint(type_kind=self.kind, type_name=self.after.name, constraint=rule)
-
-    @staticmethod
-    def _changes(rule: AnyConstraint, old: list[AnyConstraint]) -> bool:
-        """Return whether a rule replaces an old one, which `_constraints` reports already."""
-        if not isinstance(rule, Range):
-            return False
-        return any(isinstance(each, Range) and each.property == rule.property for each in old)
 
     @staticmethod
     def _rules(item: AnyType, name: Callable[[str], str]) -> list[AnyConstraint]:
@@ -229,10 +318,11 @@ class _TypeMigration:
         had, has = (
             each.implements if isinstance(each, NodeType) else () for each in (before, after)
         )
-        if not set(had) <= set(has):
-            gone = ", ".join(each for each in had if each not in has)
-            yield self._unsupported(f"a type cannot stop implementing an interface: {gone}")
-        if had != has or _notes(before) != _notes(after):
+        for gone in had:
+            if gone not in has:
+                yield DropInterface(type_name=after.name, interface=gone)
+        kept = tuple(each for each in had if each in has)
+        if kept != has or _notes(before) != _notes(after):
             yield UpdateTypeMetadata(
                 type_kind=self.kind, name=after.name, annotations=_metadata_annotations(after)
             )
@@ -255,5 +345,5 @@ def _metadata_annotations(item: Property | NodeType | EdgeType) -> tuple[Annotat
     return (*notes, *item.annotations)
 
 
-def _article(kind: str) -> str:
-    return "a node type" if kind == "node" else f"an {kind}"
+def _type_text(item: Property) -> str:
+    return f"{item.type}{'?' if item.nullable else ''}"

@@ -20,7 +20,7 @@ from omnigraph.syntax.literal import Literal, Name
 from omnigraph.syntax.problems import Problems
 
 CONSTRAINTS = ("key", "unique", "index", "range", "check")
-_DECLARATIONS = ("interface", "node", "edge")
+DECLARATIONS = ("interface", "node", "edge")
 
 
 def parse_schema(source: Source, problems: Problems) -> Schema:
@@ -33,7 +33,7 @@ def parse_schema(source: Source, problems: Problems) -> Schema:
 
 class _SchemaParser(Cursor):
     def starts_declaration(self) -> bool:
-        return self.at_word(*_DECLARATIONS) and self.peek(1).kind == "word"
+        return self.at_word(*DECLARATIONS) and self.peek(1).kind == "word"
 
     def declaration(self) -> Declaration:
         if self.at_word("interface"):

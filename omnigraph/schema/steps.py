@@ -108,6 +108,82 @@ class AddConstraint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DropType:
+    """A type that goes; its rows stay at older commits, until these are cleaned up."""
+
+    kind: ClassVar[str] = "drop_type"
+    type_kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"drop {self.type_kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropProperty:
+    """A property that goes; its values stay at older commits, until these are cleaned up."""
+
+    kind: ClassVar[str] = "drop_property"
+    type_kind: str
+    type_name: str
+    property_name: str
+
+    def __str__(self) -> str:
+        return f"drop property {self.type_name}.{self.property_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropConstraint:
+    """A rule or an index that goes."""
+
+    kind: ClassVar[str] = "drop_constraint"
+    type_kind: str
+    type_name: str
+    constraint: AnyConstraint
+
+    def __str__(self) -> str:
+        return f"drop {constraint_text(self.constraint)} of {self.type_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropInterface:
+    """An interface that a node type no longer implements."""
+
+    kind: ClassVar[str] = "drop_interface"
+    type_name: str
+    interface: str
+
+    def __str__(self) -> str:
+        return f"drop interface {self.interface} of {self.type_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreType:
+    """A type that was dropped before, with the rows that older commits have of it."""
+
+    kind: ClassVar[str] = "restore_type"
+    type_kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"restore {self.type_kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreProperty:
+    """A property that was dropped before, with the values that older commits have of it."""
+
+    kind: ClassVar[str] = "restore_property"
+    type_kind: str
+    type_name: str
+    property_name: str
+    property_type: str
+
+    def __str__(self) -> str:
+        return f"restore property {self.type_name}.{self.property_name}: {self.property_type}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateTypeMetadata:
     """New descriptions, annotations or interfaces of a type."""
 
@@ -153,10 +229,17 @@ MigrationStep: TypeAlias = (
     | RenameProperty
     | ExtendEnum
     | AddConstraint
+    | DropType
+    | DropProperty
+    | DropConstraint
+    | DropInterface
+    | RestoreType
+    | RestoreProperty
     | UpdateTypeMetadata
     | UpdatePropertyMetadata
     | UnsupportedChange
 )
+Drop: TypeAlias = DropType | DropProperty | DropConstraint | DropInterface
 
 
 @dataclass(frozen=True, slots=True)

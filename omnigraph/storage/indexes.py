@@ -209,6 +209,17 @@ def whole_segments(
     return due, replaced
 
 
+def undeclared_segments(dataset: lance.LanceDataset, declared: Iterable[IndexSpec]) -> list[Index]:
+    """Return the segments of the indexes that a version has and that are not declared."""
+    wanted = set(declared)
+    return [
+        _removal(found.name, segment)
+        for spec, found in _indexes(dataset, set()).items()
+        if spec not in wanted
+        for segment, _ in found.segments
+    ]
+
+
 def _due_vectors(
     dataset: lance.LanceDataset, spec: IndexSpec, found: _IndexSegments, rows: Mapping[int, int]
 ) -> tuple[list[DueSegment], list[Index]]:

@@ -1,10 +1,9 @@
 """Syntax: what both languages share: text, tokens, literals and diagnostics.
 
-source      text that is decoded and small enough to be parsed
-lexer       text to tokens, the same for both languages
-cursor      a position in the tokens of a text, with look-ahead; both parsers extend it
-literal     a value as written in a text, and how it is read and printed
-names       branch names in normal form; policy and storage see no other form
-problems    the mistakes found in one text, bounded in number
-completion  what can stand at a place of a text, as editors offer it
+source    text that is decoded and small enough to be parsed
+lexer     text to tokens, the same for both languages
+cursor    a position in the tokens of a text, with look-ahead; both parsers extend it
+literal   a value as written in a text, and how it is read and printed
+names     branch names in normal form; policy and storage see no other form
+problems  the mistakes found in one text, bounded in number
 """

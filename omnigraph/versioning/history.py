@@ -102,6 +102,27 @@ def merge_base(repository: Repository, one: str, other: str) -> Commit:
     return merge_bases(repository, one, other)[0]
 
 
+def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int]:
+    """Return how many commits each of two commits has that the other does not descend from."""
+    walk = Walk(repository)
+    marks: dict[str, int] = {}
+    queue: list[tuple[int, str]] = []
+
+    def visit(commit: Commit, mark: int) -> None:
+        if commit.id not in marks:
+            heapq.heappush(queue, (-commit.version, commit.id))
+        marks[commit.id] = marks.get(commit.id, 0) | mark
+
+    visit(repository.commit(one), _ONE)
+    visit(repository.commit(other), _OTHER)
+    while any(marks[waiting] != _BOTH for _, waiting in queue):
+        _, commit_id = heapq.heappop(queue)
+        for parent in walk.parents(walk.commit(commit_id)):
+            visit(parent, marks[commit_id])
+    found = list(marks.values())
+    return found.count(_ONE), found.count(_OTHER)
+
+
 def containing(
     repository: Repository, at: Table, commit_ids: Collection[str], heads: Iterable[Head]
 ) -> dict[str, Head]:

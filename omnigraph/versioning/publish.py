@@ -123,7 +123,8 @@ class _Attempt:
         """
         manifest, write_set = self.repository.manifest, self.staged.write_set
         below = {write_set.base.commit.id, *write_set.sources, *commit.parents}
-        versions = {(key, state.version) for key, state in commit.tables.items()}
+        versions = {*write_set.restored}
+        versions |= {(key, state.version) for key, state in commit.tables.items()}
         for each in manifest.commits(below, at).values():
             staged = each.tables.keys() & self.staged.tables.keys()
             versions |= {(key, each.tables[key].version) for key in staged}
@@ -218,12 +219,17 @@ class _Attempt:
             created_at=self.repository.clock.time(),
             operation_id=self.operation,
             schema=write_set.schema or current.schema,
-            tables={**current.tables, **self.staged.tables},
+            tables=self._tables(current),
             actor=write_set.actor,
             message=write_set.message,
             affected=write_set.affected,
             request=write_set.request,
         )
+
+    def _tables(self, current: Commit) -> dict[str, TableState]:
+        dropped = self.staged.write_set.dropped
+        every = {**current.tables, **self.staged.tables}
+        return {key: state for key, state in every.items() if key not in dropped}
 
     def _settle(self, commit: Commit, failed: StorageError | CommitContentionError) -> Table:
         """Find out whether a flip without an answer was made.

@@ -67,9 +67,11 @@ class WriteSet:
     With `creates_branch` the commit is the first of a new branch, which starts at the snapshot.
     An operation id that was used before leads to the commit of that time. With `expected_head` the
     branch must still stand at this commit, and so must other branches at those that `standing` has
-    by name. `schema` is the digest of the branch's new schema, if it gets one. `sources` are
-    further commits whose tables the change takes over, as they are or as the base of new versions.
-    `models` has the models of a table's vectors where they are other than before.
+    by name. `schema` is the digest of the branch's new schema, if it gets one, and `dropped` names
+    the tables that the commit no longer has. `sources` are further commits whose tables the change
+    takes over, as they are or as the base of new versions, and `restored` are single versions of
+    which it does, by table key. `models` has the models of a table's vectors where they are other
+    than before.
     """
 
     base: Snapshot
@@ -86,7 +88,9 @@ class WriteSet:
     affected: tuple[int, int] | None = None
     request: str | None = None
     schema: str | None = None
+    dropped: frozenset[str] = frozenset()
     sources: tuple[str, ...] = ()
+    restored: frozenset[tuple[str, int]] = frozenset()
     models: Mapping[str, Models] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -18,6 +18,7 @@ from langchain_tests.integration_tests.vectorstores import (
     VectorStoreIntegrationTests,
 )
 
+from omnigraph import open as open_graph
 from omnigraph.adapters.documents import Layout
 from omnigraph.adapters.langchain import (
     CHAT_SCHEMA,
@@ -26,8 +27,9 @@ from omnigraph.adapters.langchain import (
     OmniGraphVectorStore,
     document_schema,
 )
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph, connect, init
 from omnigraph.errors import InputError, UnavailableError
+from tests.parity.serving import serving
 
 SCHEMA = """
 node Document {
@@ -189,12 +191,30 @@ def test_a_retriever_follows_edges_and_names_them(store: OmniGraphVectorStore) -
     ]
 
 
+def test_a_graph_of_a_server_is_searched_alike(tmp_path: Path) -> None:
+    init(tmp_path / "g", SCHEMA + CHAT_SCHEMA, durable=False).close()
+    with serving(tmp_path / "g") as url, connect(url) as graph:
+        store = OmniGraphVectorStore(graph.branch(), Directions())
+        store.add_texts(["apple", "bee"], [{"year": 1}, {"shelf": 2}], ids=["apple", "bee"])
+        graph.load([{"from": "apple", "to": "bee"}], type="Cites")
+        assert [each.id for each in store.similarity_search("a", filter={"year": [1, 2]})] == [
+            "apple"
+        ]
+        found = OmniGraphRetriever(store=store, k=1, expand=("Cites",)).invoke("apple")
+        assert [each.id for each in found] == ["apple", "bee"]
+        about = {"type": "Document", "edge": "Cites", "of": "apple"}
+        assert found[1].metadata == {"shelf": 2, **about}
+        store.delete(["apple"])
+        assert [each.metadata for each in store.get_by_ids(["apple", "bee"])] == [{"shelf": 2}]
+        history = OmniGraphChatHistory(graph.branch(), "s")
+        history.add_user_message("hello")
+        assert [each.content for each in history.messages] == ["hello"]
+
+
 def test_a_graph_that_embeds_needs_no_embedding(tmp_path: Path) -> None:
     schema = document_schema(8).replace("Vector(8)?", 'Vector(8)? @embed("text")')
     with init(tmp_path / "g", schema, durable=False) as graph:
         graph.close()
-    from omnigraph import open as open_graph
-
     with open_graph(tmp_path / "g", environment={"OMNIGRAPH_EMBED_MODEL": "mock"}) as graph:
         store = OmniGraphVectorStore(graph.branch())
         store.add_documents([Document(page_content="one"), Document(page_content="two")])

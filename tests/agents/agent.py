@@ -117,8 +117,18 @@ async def over_http(
     served: Served, actor: str, *, mode: str = "legacy", path: str = "/mcp"
 ) -> AsyncIterator[Agent]:
     """Give an agent of a server that is asked over HTTP."""
-    headers = {"authorization": f"Bearer {TOKENS[actor]}"} if actor else {}
+    token = TOKENS[actor] if actor else None
+    async with at_address(f"http://{served.address}{path}", token, mode=mode) as agent:
+        yield agent
+
+
+@asynccontextmanager
+async def at_address(
+    address: str, token: str | None, *, mode: str = "legacy"
+) -> AsyncIterator[Agent]:
+    """Give an agent of a server at an address."""
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
     async with httpx2.AsyncClient(headers=headers, timeout=SECONDS) as http:
-        transport = streamable_http_client(f"http://{served.address}{path}", http_client=http)
+        transport = streamable_http_client(address, http_client=http)
         async with Client(transport, mode=mode, read_timeout_seconds=SECONDS) as client:
             yield Agent(client)

@@ -1,5 +1,6 @@
 """The async handles have every name, parameter and promise of the blocking ones."""
 
+import asyncio
 import inspect
 from collections.abc import Callable
 from pathlib import Path
@@ -104,6 +105,25 @@ async def test_a_run_is_published_at_the_end_of_its_block_or_aborted(tmp_path: P
             await fail()
         assert len(await graph.query(QUERIES, "ages")) == 4
         assert [str(each.status) for each in await graph.runs()] == ["aborted", "published"]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.02, 0.1])
+async def test_a_run_whose_beginning_is_cancelled_is_not_left_open(
+    seconds: float, tmp_path: Path
+) -> None:
+    people(tmp_path / "g").close()
+    async with aio.open(tmp_path / "g") as graph:
+
+        async def work() -> None:
+            async with graph.run("main"):
+                await asyncio.sleep(60)
+
+        working = asyncio.create_task(work())
+        await asyncio.sleep(seconds)
+        working.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(working, 60)
+        assert {str(each.status) for each in await graph.runs()} <= {"aborted"}
 
 
 @pytest.mark.parametrize("concurrency", [0, -1, 1.5, True, None])

@@ -413,6 +413,18 @@ def test_a_commit_is_undone(graph: Graph, run: Run) -> None:
     assert people(graph)["ann"] == (31, "Ulm")
 
 
+def test_a_preview_of_a_revert_changes_nothing(graph: Graph, run: Run) -> None:
+    change(graph, "main", "eve", set_age("ann", 31), set_age("ann", 32))
+    newest = graph.snapshot().commit
+
+    shown = run("revert", newest.id, "g.omni", "--preview")
+
+    assert shown.stdout == f"{newest.id} into main: would be fast forward\n  Person: 1 update\n"
+    assert run("revert", newest.parent or "", "g.omni", "--preview").exit_code == 3
+    assert answered(run("revert", newest.id, "g.omni", "--preview", "--json"))["commit"] is None
+    assert people(graph)["ann"][0] == 32
+
+
 def test_what_was_undone_before_is_said_to_be(graph: Graph, run: Run) -> None:
     change(graph, "main", "eve", set_age("ann", 31))
     undone = graph.snapshot().commit.id

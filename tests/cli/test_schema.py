@@ -76,6 +76,7 @@ def test_the_machine_form_of_a_plan(graph: Graph, run: Run) -> None:
         "branch": "main",
         "head": graph.snapshot().commit.id,
         "supported": True,
+        "drops_data": False,
         "step_count": 1,
         "steps": [ADDED_NICK],
         "violation_count": 0,
@@ -238,3 +239,25 @@ def test_show_prints_the_text_as_it_was_given(graph: Graph, run: Run) -> None:
         "schema_source": NEXT,
     }
     assert run("schema", "show", "--branch", "none", "g.omni").exit_code == 5
+
+
+def test_a_drop_is_shown_and_applied_only_when_it_is_allowed(graph: Graph, run: Run) -> None:
+    Path("less.pg").write_text(SCHEMA.replace("  age: I32?", ""))
+    head = graph.snapshot().commit.id
+
+    planned = run("schema", "plan", "--schema", "less.pg", "g.omni")
+    refused = run("schema", "apply", "--schema", "less.pg", "g.omni")
+
+    assert planned.exit_code == 0
+    assert planned.stdout.splitlines()[1:] == [
+        "  - drop property Person.age",
+        "      hides 1 value until a cleanup removes them; breaks queries and loads that use it",
+        "Plan: 1 step, 1 may break queries or loads; "
+        "1 to allow with --allow-data-loss; nothing is written",
+    ]
+    assert refused.exit_code == 1
+    assert "error[data_loss]: drop property Person.age: hides 1 value" in refused.stderr
+    assert graph.snapshot().commit.id == head
+    done = run("schema", "apply", "--schema", "less.pg", "--allow-data-loss", "g.omni")
+    assert done.exit_code == 0
+    assert graph.schema == SCHEMA.replace("  age: I32?", "")

@@ -15,6 +15,7 @@ from omnigraph.deploy.ledger import Ledger
 from omnigraph.deploy.plan import DeploymentPlan, make_plan
 from omnigraph.errors import (
     ApprovalNeededError,
+    DeclarationError,
     DeploymentMovedError,
     GraphNotFoundError,
     RevisionNotFoundError,
@@ -288,3 +289,34 @@ def test_no_secret_is_recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     }
     everything = b"".join(each.read_bytes() for each in folder.rglob("*") if each.is_file())
     assert b"sk-very-secret" not in everything
+
+
+def test_a_schema_that_drops_something_is_applied_once_it_is_approved(folder: Path) -> None:
+    applied(folder)
+    with open_graph(graph_uri(str(folder), "people")) as graph:
+        graph.mutate('query q() { insert Person { name: "ann", age: 3 } }')
+    write(folder, people__pg=SCHEMA.replace("  age: I32?", ""))
+    plan = planned(folder)
+
+    assert plan.to_json()["needs_approval"] == ["schema.people"]
+    (change,) = (each for each in plan.changes if each.resource == "schema.people")
+    assert "drop property Person.age: hides 1 value until a cleanup removes them" in change.detail
+    with pytest.raises(ApprovalNeededError, match=r"schema\.people would lose data"):
+        applied(folder)
+    declared = read_declaration(folder)
+    approve(declared.storage, declared.definition, "schema.people", plan.digest)
+    applied(folder)
+    with open_graph(graph_uri(str(folder), "people")) as graph:
+        assert "age" not in graph.catalog.nodes["Person"].properties
+
+
+def test_a_query_that_needs_what_is_dropped_is_named(folder: Path) -> None:
+    applied(folder)
+    ages = "query ages() { match { $p: Person } return { $p.age as age } }\n"
+    (folder / "queries/ages.gq").write_text(ages)
+    applied(folder)
+    write(folder, people__pg=SCHEMA.replace("  age: I32?", ""))
+
+    with pytest.raises(DeclarationError) as refused:
+        planned(folder)
+    assert "ages.gq" in str(refused.value)

@@ -11,6 +11,7 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "design").glob("*.md")),
+    *sorted((ROOT / "skills").rglob("*.md")),
 ]
 EXAMPLE = ROOT / "examples" / "people"
 NOT_RUN = ("text", "json", "yaml")

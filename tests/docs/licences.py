@@ -40,6 +40,8 @@ list those. What packages say about them lies beside them, in the folders `*.dis
 
 """
 _ELSEWHERE = re.compile(r"sys_platform == '(win32|emscripten)'")
+_NAME = r"[A-Za-z]+(-[\d.]+)?(-Clause)?"
+_SPDX = re.compile(rf"{_NAME}( AND {_NAME})*")
 _CLASSIFIERS = {
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD",
@@ -77,7 +79,7 @@ def _declared(package: Distribution) -> str | None:
     for expression in about.get_all("License-Expression") or []:
         return str(expression)
     short = "".join(about.get_all("License") or [])
-    if short != "UNKNOWN" and re.fullmatch(r"[A-Za-z]+(-[\d.]+)?(-Clause)?", short):
+    if short != "UNKNOWN" and _SPDX.fullmatch(short):
         return short
     kinds = [
         each.rpartition(" :: ")[2]

@@ -28,7 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
             sys.stderr.write(f"\nseed {seed}\n{traceback.format_exc()}\n")
     sys.stdout.write(
         f"random schemas: {options.histories:,} histories, {tally['applied']:,} applied, "
-        f"{tally['refused']:,} refused; {failures} failures, {time.monotonic() - start:.0f} s\n"
+        f"{tally['refused']:,} refused, {tally['drops']:,} with drops; {tally['merged']:,} merged, "
+        f"{tally['conflicts']:,} with conflicts; "
+        f"{failures} failures, {time.monotonic() - start:.0f} s\n"
     )
     return 1 if failures else 0
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import count
 from random import Random
 from typing import TypeAlias
 
@@ -68,19 +69,25 @@ class Type:
 
 @dataclass(slots=True)
 class Model:
-    """Types and rows by the numbers of types; rows have the numbers of properties."""
+    """Types and rows by the numbers of types; rows have the numbers of properties.
+
+    What was dropped is kept as it was: types with their rows, and properties with the number of
+    their type and their values. All copies of a model count together.
+    """
 
     types: dict[int, Type] = field(default_factory=dict)
     rows: dict[int, dict[str, Row]] = field(default_factory=dict)
-    count: int = 0
+    dropped_types: dict[int, tuple[Type, dict[str, Row]]] = field(default_factory=dict)
+    dropped: dict[int, tuple[int, Property, dict[str, Value]]] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def copy(self) -> "Model":
         rows = {n: {key: dict(row) for key, row in each.items()} for n, each in self.rows.items()}
-        return Model(dict(self.types), rows, self.count)
+        dropped = dict(self.dropped_types), dict(self.dropped)
+        return Model(dict(self.types), rows, *dropped, self.numbers)
 
     def next(self) -> int:
-        self.count += 1
-        return self.count
+        return next(self.numbers)
 
     def text(self) -> str:
         """Give the schema as it is written."""
@@ -97,13 +104,35 @@ class Model:
                 ends = f"{source} -> {target}{was}"
                 yield f"edge {each.name}: {ends} {{\n  @key(src, dst){body}\n}}\n"
 
-    def accepted(self) -> "Model":
-        """Give the model with every name as that of the accepted schema."""
+    def accepted(self, before: "Model") -> "Model":
+        """Give the model as that of the accepted schema, with what is dropped since `before`."""
         made = self.copy()
         for number, each in self.types.items():
             items = tuple(replace(item, origin=item.name) for item in each.properties)
             made.types[number] = replace(each, origin=each.name, properties=items)
+        for number, each in before.types.items():
+            if number not in made.types:
+                made.dropped_types[number] = each, before.rows[number]
+        had = {n: (each, before.rows[n]) for n, each in before.types.items()} | before.dropped_types
+        for number, (each, rows) in had.items():
+            there = {item.number for item in self.items(number)}
+            for item in each.properties if number in made.types else ():
+                if item.number not in there:
+                    values = {key: row[item.number] for key, row in rows.items()}
+                    made.dropped[item.number] = number, item, values
+        for number in made.types:
+            made.dropped_types.pop(number, None)
+            for item in made.items(number):
+                made.dropped.pop(item.number, None)
         return made
+
+    def items(self, number: int) -> tuple[Property, ...]:
+        """Give the properties of a type; none when there is no such type."""
+        return self.types[number].properties if number in self.types else ()
+
+    def is_back(self, each: Type) -> bool:
+        """Tell whether a type is restored by the schema that is being made."""
+        return each.number in self.dropped_types
 
     def stored(self, number: int) -> list[dict[str, Value]]:
         """Give the rows of a type as its table holds them, by id."""
@@ -155,22 +184,23 @@ def lines(before: Model, after: Model) -> Iterator[str]:
 
 def can_become(before: Model, after: Model) -> bool:
     """Tell whether an accepted schema can become another one, with the rows that are there."""
+    had = {number: each for number, (each, _) in before.dropped_types.items()} | before.types
     return all(
-        _type_can_become(before.types.get(number), each, list(after.rows[number].values()))
+        _type_can_become(had.get(number), each, list(after.rows[number].values()), before)
         for number, each in after.types.items()
     )
 
 
-def _type_can_become(before: Type | None, after: Type, rows: list[Row]) -> bool:
+def _type_can_become(before: Type | None, after: Type, rows: list[Row], model: Model) -> bool:
     if before is None:
         return True
     known = {item.number: item for item in before.properties}
     wanted = {item.number: item for item in after.properties}
-    if not known.keys() <= wanted.keys():
-        return False
     for number, item in wanted.items():
         old = known.get(number)
-        if old is None and not item.nullable and item.default is None:
+        is_bare = old is None and not item.nullable and item.default is None
+        has_all = number in model.dropped and all(row[number] is not None for row in rows)
+        if is_bare and not has_all:
             return False
         if old is not None and old.kind != item.kind:
             return False
@@ -200,12 +230,16 @@ def add_edge(model: Model, random: Random) -> None:
 
 def rename_type(model: Model, random: Random) -> None:
     each = random.choice(list(model.types.values()))
-    model.types[each.number] = replace(each, name=f"R{model.next()}")
+    leading = [other for other in model.types.values() if each.number in (other.ends or ())]
+    # A type is restored under its own name and between the names of its ends.
+    if not any(model.is_back(other) for other in (each, *leading)):
+        model.types[each.number] = replace(each, name=f"R{model.next()}")
 
 
 def rename_property(model: Model, random: Random) -> None:
     each, item = _any(model, random)
-    _put(model, each, replace(item, name=f"r{model.next()}"))
+    if item.number not in model.dropped:
+        _put(model, each, replace(item, name=f"r{model.next()}"))
 
 
 def add_nullable(model: Model, random: Random) -> None:
@@ -259,8 +293,50 @@ def remove_property(model: Model, random: Random) -> None:
         del row[item.number]
 
 
+def restore_property(model: Model, random: Random) -> None:
+    """Put a property back; rows that were there have their values."""
+    known = [each for each in model.dropped.values() if each[0] in model.types]
+    if not known:
+        return
+    number, item, values = random.choice(known)
+    if item in model.types[number].properties:
+        return
+    otherwise = None if item.nullable else item.default
+    each = model.types[number]
+    model.types[number] = replace(each, properties=(*each.properties, item))
+    for key, row in model.rows[number].items():
+        row[item.number] = values.get(key, otherwise)
+
+
+def drop_rule(model: Model, random: Random) -> None:
+    each, item = _any(model, random)
+    _put(model, each, replace(item, flags=frozenset()))
+
+
+def remove_type(model: Model, random: Random) -> None:
+    ends = {end for each in model.types.values() for end in each.ends or ()}
+    free = [each for each in model.types.values() if each.number not in ends]
+    if len(model.types) > 2 and free:
+        gone = random.choice(free)
+        del model.types[gone.number], model.rows[gone.number]
+
+
+def restore_type(model: Model, random: Random) -> None:
+    """Put a type back, with its rows; edges only between types that keep their names."""
+    known = [each for each in model.dropped_types.values() if each[0].number not in model.types]
+    if not known:
+        return
+    each, rows = random.choice(known)
+    ends = [model.types.get(end) for end in each.ends or ()]
+    if all(end is not None and end.origin in (None, end.name) for end in ends):
+        model.types[each.number] = each
+        model.rows[each.number] = {key: dict(row) for key, row in rows.items()}
+
+
 def retype(model: Model, random: Random) -> None:
     each, item = _any(model, random)
+    if model.is_back(each) or item.number in model.dropped:
+        return
     is_plain = item.default is None and "range" not in item.flags
     if item.origin is not None and item.kind in _RETYPED and is_plain:
         _put(model, each, replace(item, kind=_RETYPED[item.kind]))
@@ -284,6 +360,13 @@ EDITS: tuple[Edit, ...] = (
     turn,
     add_bare,
     remove_property,
+    remove_property,
+    restore_property,
+    restore_property,
+    drop_rule,
+    remove_type,
+    restore_type,
+    restore_type,
     retype,
 )
 
@@ -302,6 +385,9 @@ def _property(model: Model, random: Random) -> Property:
 
 def _any(model: Model, random: Random) -> tuple[Type, Property]:
     types = [each for each in model.types.values() if each.properties]
+    if not types:
+        add_node(model, random)
+        types = list(model.types.values())[-1:]
     each = random.choice(types)
     return each, random.choice(each.properties)
 
@@ -314,6 +400,8 @@ def _put(model: Model, each: Type, item: Property) -> None:
 def _add(model: Model, random: Random, item: Property) -> None:
     """Put a property somewhere into some type; the rows there are hold what it gives them."""
     each = random.choice(list(model.types.values()))
+    if model.is_back(each) and not item.nullable and item.default is None:
+        return
     at = random.randrange(len(each.properties) + 1)
     items = (*each.properties[:at], item, *each.properties[at:])
     model.types[each.number] = replace(each, properties=items)

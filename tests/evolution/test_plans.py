@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import pytest
 
 from omnigraph.errors import SchemaError
+from omnigraph.schema.codec import catalog_json, decode_catalog, encode_catalog
 from omnigraph.schema.compile import compile_schema
-from omnigraph.schema.migration import plan_schema_migration
-from omnigraph.schema.steps import SchemaMigrationPlan
+from omnigraph.schema.migration import note_dropped, plan_schema_migration
+from omnigraph.schema.steps import DropProperty, DropType, SchemaMigrationPlan
 from tests.evolution.town import SCHEMA, edited, renamed_type
 
 MAIL = "mail: String? @unique"
@@ -178,6 +179,72 @@ SUPPORTED = [
     ),
 ]
 
+DROPPED = [
+    case(
+        "node and edge",
+        ("node City { name: String @key }\n", ""),
+        ("edge Lives: Person -> City @card(0..1) { since: I32? }\n", ""),
+        steps=("drop node City", "drop edge Lives"),
+    ),
+    Case(
+        "interface",
+        edited(
+            ("interface Named { title: String? }\n", ""),
+            (" implements Named", ""),
+            (SCORE, f"{SCORE}\n  title: String?"),
+        ),
+        ("drop interface Named of Person", "drop interface Named"),
+    ),
+    case(
+        "property",
+        ("  mood: enum(glad, sad)?\n", ""),
+        steps=("drop property Person.mood",),
+    ),
+    case(
+        "property with its rules",
+        (f"  {MAIL}\n", ""),
+        ('  @check(mail, ".+@.+")\n', ""),
+        steps=(
+            "drop property Person.mail",
+            "drop @unique(mail) of Person",
+            'drop @check(mail, ".+@.+") of Person',
+        ),
+    ),
+    case(
+        "property of an interface",
+        ("title: String?", ""),
+        steps=("drop property Named.title", "drop property Person.title"),
+    ),
+    case(
+        "property of an edge",
+        ("{ since: I32? }", "{ }"),
+        steps=("drop property Lives.since",),
+    ),
+    case(
+        "range",
+        ("  @range(score, 0.0..9.0)\n", ""),
+        steps=("drop @range(score, 0.0..9.0) of Person",),
+    ),
+    case(
+        "other range",
+        ("0.0..9.0", "0.0..10.0"),
+        steps=(
+            "drop @range(score, 0.0..9.0) of Person",
+            "add @range(score, 0.0..10.0) to Person",
+        ),
+    ),
+    case("index", ("age: I32? @index", "age: I32?"), steps=("drop @index(age) of Person",)),
+    case("unique", (MAIL, "mail: String?"), steps=("drop @unique(mail) of Person",)),
+    case(
+        "check that changes",
+        ('".+@.+"', '".*@.*"'),
+        steps=(
+            'drop @check(mail, ".+@.+") of Person',
+            'add @check(mail, ".*@.*") to Person',
+        ),
+    ),
+]
+
 UNSUPPORTED = [
     case(
         "other type that is unique",
@@ -186,33 +253,6 @@ UNSUPPORTED = [
             "cannot change Person.bio: its type cannot change from String to U64",
             "add @unique(bio) to Person",
         ),
-    ),
-    case(
-        "removed node",
-        ("node City { name: String @key }\n", ""),
-        ("edge Lives: Person -> City @card(0..1) { since: I32? }\n", ""),
-        steps=(
-            "cannot change node City: a node type cannot be removed",
-            "cannot change edge Lives: an edge cannot be removed",
-        ),
-    ),
-    Case(
-        "removed interface",
-        edited(
-            ("interface Named { title: String? }\n", ""),
-            (" implements Named", ""),
-            (SCORE, f"{SCORE}\n  title: String?"),
-        ),
-        (
-            "cannot change node Person: a type cannot stop implementing an interface: Named",
-            "update the metadata of node Person",
-            "cannot change interface Named: an interface cannot be removed",
-        ),
-    ),
-    case(
-        "removed property",
-        ("  mood: enum(glad, sad)?\n", ""),
-        steps=("cannot change Person.mood: a property cannot be removed",),
     ),
     case(
         "other type",
@@ -225,7 +265,7 @@ UNSUPPORTED = [
         ("@range(score, 0.0..9.0)", ""),
         steps=(
             "cannot change Person.score: its type cannot change from F64 to [F64]",
-            "cannot change node Person: @range(score, 0.0..9.0) cannot be removed or changed",
+            "drop @range(score, 0.0..9.0) of Person",
         ),
     ),
     case(
@@ -283,34 +323,6 @@ UNSUPPORTED = [
         ),
     ),
     case(
-        "constraint that goes",
-        ("  @range(score, 0.0..9.0)\n", ""),
-        steps=("cannot change node Person: @range(score, 0.0..9.0) cannot be removed or changed",),
-    ),
-    case(
-        "other range",
-        ("0.0..9.0", "0.0..10.0"),
-        steps=("cannot change node Person: @range(score, 0.0..9.0) cannot be removed or changed",),
-    ),
-    case(
-        "index that goes",
-        ("age: I32? @index", "age: I32?"),
-        steps=("cannot change node Person: @index(age) cannot be removed or changed",),
-    ),
-    case(
-        "unique that goes",
-        (MAIL, "mail: String?"),
-        steps=("cannot change node Person: @unique(mail) cannot be removed or changed",),
-    ),
-    case(
-        "check that changes",
-        ('".+@.+"', '".*@.*"'),
-        steps=(
-            'cannot change node Person: @check(mail, ".+@.+") cannot be removed or changed',
-            'add @check(mail, ".*@.*") to Person',
-        ),
-    ),
-    case(
         "other cardinality",
         ("@card(0..1)", "@card(0..2)"),
         steps=("cannot change edge Lives: the cardinality of an edge type cannot change",),
@@ -338,6 +350,27 @@ def test_a_supported_change_has_its_steps(each: Case) -> None:
     assert (tuple(map(str, found.steps)), found.supported) == (each.steps, True)
 
 
+@pytest.mark.parametrize("each", DROPPED, ids=str)
+def test_what_is_dropped_has_its_steps(each: Case) -> None:
+    found = plan(each.desired)
+
+    assert (tuple(map(str, found.steps)), found.supported) == (each.steps, True)
+
+
+@pytest.mark.parametrize("each", DROPPED, ids=str)
+def test_what_was_dropped_is_restored_by_the_same_text(each: Case) -> None:
+    known = compile_schema(SCHEMA)
+    bare = note_dropped(known, compile_schema(each.desired, accepted=known), "then")
+    again = decode_catalog(encode_catalog(bare))
+
+    back = compile_schema(SCHEMA, accepted=again)
+
+    assert again == bare
+    assert catalog_json(back) == catalog_json(known)
+    steps = plan_schema_migration(bare, back).steps
+    assert not any(isinstance(step, DropType | DropProperty) for step in steps)
+
+
 @pytest.mark.parametrize("each", UNSUPPORTED, ids=str)
 def test_an_unsupported_change_is_told_with_its_reason(each: Case) -> None:
     found = plan(each.desired, NOT_NULLABLE if each.name == "nullable" else SCHEMA)
@@ -345,7 +378,7 @@ def test_an_unsupported_change_is_told_with_its_reason(each: Case) -> None:
     assert (tuple(map(str, found.steps)), found.supported) == (each.steps, False)
 
 
-@pytest.mark.parametrize("each", [*SUPPORTED, *UNSUPPORTED], ids=str)
+@pytest.mark.parametrize("each", [*SUPPORTED, *DROPPED, *UNSUPPORTED], ids=str)
 def test_after_a_change_there_is_nothing_left_to_do(each: Case) -> None:
     known = compile_schema(NOT_NULLABLE if each.name == "nullable" else SCHEMA)
     desired = compile_schema(each.desired, accepted=known)

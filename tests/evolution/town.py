@@ -34,6 +34,8 @@ ADDED_NICK = {
     "effect": "no row is read or written",
     "rows_written": 0,
     "rows_checked": 0,
+    "rows_hidden": 0,
+    "rows_restored": 0,
     "breaking": False,
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from omnigraph.query import parser as query_parser
-from omnigraph.query.editing.words import (
+from omnigraph.query.editor.words import (
     CONSTANT_WORDS,
     FUNCTION_FORMS,
     OPERATOR_WORDS,
@@ -69,7 +69,7 @@ def test_the_words_of_queries_are_those_that_their_parser_asks_for() -> None:
     missing = asked - {*QUERY_WORDS, *OPERATOR_WORDS, *CONSTANT_WORDS, *functions}
     known = {*QUERY_WORDS, *OPERATOR_WORDS, *CONSTANT_WORDS}
 
-    assert not missing, f"add them to omnigraph/query/editing/words.py: {missing}"
+    assert not missing, f"add them to omnigraph/query/editor/words.py: {missing}"
     assert known - asked == set(EDGE_ENDS), "the parser does not know these"
 
 
@@ -83,7 +83,7 @@ def test_the_words_of_schemas_are_those_that_their_parser_asks_for() -> None:
 def test_types_functions_and_annotations_are_all_there() -> None:
     assert set(TYPES) == {*type_parser._SCALARS, "Vector", "enum"}
     assert set(FUNCTION_FORMS) == set(query_parser._FUNCTIONS)
-    assert set(SCHEMA_ANNOTATIONS) == set(annotations._PLACES)
+    assert set(SCHEMA_ANNOTATIONS) == set(annotations.PLACES)
     assert set(QUERY_ANNOTATIONS) == {"description", "instruction"}
     assert all(form.startswith(f"{name}(") for name, (form, _) in FUNCTION_FORMS.items())
     assert set(FUNCTION_FORMS) >= _COMPARED

@@ -10,7 +10,7 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import BranchNotFoundError, InputError, ReadOnlyError
+from omnigraph.errors import BranchNotFoundError, InputError, ReadOnlyError, TableNotFoundError
 from omnigraph.maintain import optimize as optimizing
 from omnigraph.maintain.optimize import CONCURRENCY
 from omnigraph.merge.row_change import Op
@@ -54,6 +54,26 @@ def test_rows_stay_as_they_are_in_one_fragment_with_complete_indexes(graph: Grap
     found = graph.snapshot().table(PERSON).scan(["id"], pc.field("age") == 80)
     assert found["id"].to_pylist() == ["p8"]
     assert graph.fsck().findings == ()
+
+
+@pytest.mark.parametrize(
+    "how", [{"types": ["Person"]}, {"exclude": ["Knows", "Company", "WorksAt"]}]
+)
+def test_only_the_types_that_are_named_are_optimized(
+    graph: Graph, how: dict[str, list[str]]
+) -> None:
+    _grown(graph)
+    for number in range(5):
+        write(graph, {KNOWS: (Append(knows([(f"p{number + 8}", "p2")])),)})
+    joined = _fragments(graph, KNOWS)
+    assert joined > 1
+
+    done = graph.optimize(types=how.get("types", ()), exclude=how.get("exclude", ()))
+
+    assert [each.table_key for each in done.tables] == [PERSON]
+    assert (_fragments(graph), _fragments(graph, KNOWS)) == (1, joined)
+    with pytest.raises(TableNotFoundError, match="no type 'Persn'"):
+        graph.optimize(exclude=["Persn"])
 
 
 def test_it_is_one_physical_commit_that_diff_changes_and_blame_pass_by(graph: Graph) -> None:

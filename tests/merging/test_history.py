@@ -171,6 +171,18 @@ def test_a_commit_that_others_built_upon_cannot_simply_be_undone(
     assert content(graph) == now
 
 
+def test_a_preview_of_a_revert_says_what_it_would_do_and_does_nothing(graph: Graph) -> None:
+    each(graph, update("ada", age=31))
+    undone = head(graph)
+
+    found = graph.branch().preview_revert(undone)
+
+    assert (found.commit, head(graph)) == (None, undone)
+    done = graph.branch().revert(undone)
+    assert (found.outcome, found.stats) == (done.outcome, done.stats)
+    assert str(graph.branch().preview_revert(undone).outcome) == "already_up_to_date"
+
+
 def test_a_revert_can_be_settled_and_reverted(graph: Graph) -> None:
     each(graph, update("ada", age=31), update("ada", age=32))
     undone, last = graph.snapshot().commit.parent or "", content(graph)

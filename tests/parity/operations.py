@@ -264,9 +264,11 @@ add("blame nobody", lambda g, _: g.branch().blame("Person", "nobody"))
 add("blame no type", lambda g, _: g.branch().blame("Persn", "bo"))
 add("preview a merge", lambda g, _: g.preview_merge("inbox"))
 add("merge", lambda g, _: g.branch(message="from the inbox").merge(g.branch("inbox")))
+add("where the branches stand", lambda g, _: g.branch_status())
 add("merge again", lambda g, _: g.merge("inbox"))
 add("merge nothing", lambda g, _: g.merge("nothing"))
 add("revert", lambda g, _: (g.branch().revert(head(g)), g.query(QUERIES, "ages")))
+add("preview a revert", lambda g, _: (g.branch().preview_revert(head(g)), g.query(QUERIES, "ages")))
 add("revert no commit", lambda g, _: g.revert(NOBODY))
 
 
@@ -304,6 +306,32 @@ def a_merge_of_dates_with_conflicts(g: Graph, _: Path) -> object:
     return g.preview_merge(draft), g.diff("main", draft), g.blame("Person", "cy", draft)
 
 
+# Reviews
+add("no review", lambda g, _: g.review_record("draft"))
+add("open a review", lambda g, _: g.set_review("dates", "open", "look at the dates"))
+add(
+    "comment on a row",
+    lambda g, _: g.comment_review("dates", "why?", type="Person", id="cy", property="born"),
+)
+add("ask for changes", lambda g, _: g.set_review("dates", "changes_asked", "too early"))
+add("ask for changes without a word", lambda g, _: g.set_review("dates", "changes_asked"))
+add("a review without a state", lambda g, _: g.set_review("dates", "done"))
+add("a comment on nothing", lambda g, _: g.comment_review("dates", "x", property="born"))
+add("a comment without a word", lambda g, _: g.comment_review("dates", " "))
+add("a review of main", lambda g, _: g.set_review("main", "open"))
+add("approve another commit", lambda g, _: g.set_review("dates", "approved", expect=head(g)))
+add("approve", lambda g, _: g.set_review("dates", "approved", expect=head(g, "dates")))
+add("the review", lambda g, _: g.review_record("dates"))
+add("a merge of another commit", lambda g, _: g.merge("dates", expect_source=head(g)))
+add(
+    "a merge that is expected",
+    lambda g, _: g.merge(
+        "dates", resolutions="theirs", expect=head(g), expect_source=head(g, "dates")
+    ),
+)
+add("the review of what is merged", lambda g, _: g.review_record("dates"))
+add("a review of nothing", lambda g, _: g.review_record("nothing"))
+
 # Runs
 add("begin a run", lambda g, _: g.begin_run(operation_hash="h"))
 add("runs", lambda g, _: g.runs())
@@ -327,6 +355,9 @@ OTHER = (
     )
     + "node City { slug: String @key }"
 )
+DROPPED = OTHER.replace("  size: I32 @default(1)", "").replace(
+    "node City { slug: String @key }", ""
+)
 add("plan a schema", lambda g, _: g.plan_schema(OTHER))
 add("plan what cannot be", lambda g, _: g.plan_schema(SCHEMA.replace("age: I32?", "age: String?")))
 add(
@@ -343,6 +374,11 @@ add(
 )
 add("apply a schema", lambda g, _: g.branch(message="more").apply_schema(OTHER))
 add("apply it again", lambda g, _: g.apply_schema(OTHER))
+add("plan a drop", lambda g, _: g.plan_schema(DROPPED))
+add("a drop that is not allowed", lambda g, _: g.apply_schema(DROPPED))
+add("a drop that is", lambda g, _: g.apply_schema(DROPPED, allow_data_loss=True))
+add("plan what was dropped", lambda g, _: g.plan_schema(OTHER))
+add("restore it", lambda g, _: g.apply_schema(OTHER))
 add("the schema then", lambda g, _: (g.schema, g.catalog, b"".join(g.export(types=["Team"]))))
 add("the changes then", lambda g, _: g.diff(list(g.log())[1].id, "main"))
 add("changes across schemas", lambda g, _: list(g.changes()))

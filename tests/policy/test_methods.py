@@ -83,6 +83,14 @@ GRAPH = {
     "commit": Use(lambda g, w: g.commit(w.shown), (OPEN,)),
     "rights": Use(lambda g, _: g.rights()),
     "branches": Use(lambda g, _: g.branches()),
+    "branch_status": Use(lambda g, _: g.branch_status(), (), (MAIN, OPEN, VAULT, ("read", "lab"))),
+    "review_record": Use(lambda g, _: g.review_record("open"), (OPEN,)),
+    "set_review": Use(
+        lambda g, _: g.set_review("open", "approved", into="lab"), (OPEN, ("branch_merge", "lab"))
+    ),
+    "comment_review": Use(
+        lambda g, _: g.comment_review("open", "why?"), (OPEN, ("review", "open"))
+    ),
     "tags": Use(lambda g, _: g.tags()),
     "runs": Use(lambda g, _: g.runs()),
     "run_record": Use(lambda g, w: g.run_record(w.shown_run), (OPEN,)),
@@ -175,6 +183,7 @@ BRANCH = {
         lambda g, _: g.branch("lab").preview_merge("open"), (("read", "lab"), OPEN)
     ),
     "revert": Use(lambda g, w: g.branch("open").revert(w.shown), (("change", "open"), OPEN)),
+    "preview_revert": Use(lambda g, w: g.branch("open").preview_revert(w.shown), (OPEN,)),
     "plan_schema": Use(lambda g, _: g.branch("open").plan_schema(SCHEMA), (OPEN,)),
     "apply_schema": Use(
         lambda g, _: g.branch("open").apply_schema(SCHEMA + "node City { slug: String @key }"),

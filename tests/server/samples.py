@@ -86,6 +86,12 @@ SAMPLES: dict[str, Callable[[Served], Sample]] = {
     "changes": lambda _: Sample(query={"type": ["Person"], "limit": 3}),
     "watch": lambda _: Sample(query={"follow": "false"}),
     "branches": lambda _: Sample(),
+    "branch_status": lambda _: Sample(query={"limit": 2}),
+    "review_record": lambda served: Sample(query={"branch": _new_branch(served)}),
+    "set_review": lambda served: Sample(body={"branch": _new_branch(served), "state": "approved"}),
+    "comment_review": lambda served: Sample(
+        body={"branch": _new_branch(served), "message": "why?", "type": "Person", "id": "ana"}
+    ),
     "create_branch": lambda _: Sample(body={"name": f"made/{next(_numbers)}"}),
     "merge": lambda served: Sample(body={"source": _new_branch(served)}),
     "merge_base": lambda served: Sample(query={"one": "main", "other": _new_branch(served)}),
@@ -136,6 +142,9 @@ UNKNOWN: dict[str, Sample] = {
     "diff": Sample(body={"from": "main", "to": NO_COMMIT}),
     "changes": Sample(query={"since": NO_COMMIT}),
     "watch": Sample(query={"since": NO_COMMIT}),
+    "review_record": Sample(query={"branch": "nowhere"}),
+    "set_review": Sample(body={"branch": "nowhere", "state": "open"}),
+    "comment_review": Sample(body={"branch": "nowhere", "message": "x"}),
     "create_branch": Sample(body={"name": "b", "from": "nowhere"}),
     "merge": Sample(body={"source": "nowhere"}),
     "merge_base": Sample(query={"one": "main", "other": NO_COMMIT}),

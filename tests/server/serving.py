@@ -33,7 +33,7 @@ groups:
 protected_branches: [main]
 rules:
   - id: owners-data
-    allow: {actors: {group: owners}, actions: [read, export, change], branch_scope: any}
+    allow: {actors: {group: owners}, actions: [read, export, change, review], branch_scope: any}
   - id: owners-branches
     allow:
       actors: {group: owners}

@@ -1,12 +1,22 @@
 """Every room fits every screen, light and dark, and keeps nobody out."""
 
+from urllib.parse import quote
+
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.studio.browsing import SCREENS, browsing, serious_findings, settle
 from tests.studio.scene import TOKENS, Scene
 
-ROOMS = {"overview": "#/overview?type=Person"}
+_PAIRS = "query pairs() { match { $a: Person  $a $e:worksAt $b } return { $a, $e, $b } }"
+ROOMS = {
+    "overview": "#/overview?type=Person",
+    "query": f"#/query?q={quote(_PAIRS)}&run=1",
+    "query-graph": f"#/query?q={quote(_PAIRS)}&run=1&view=graph",
+    "history": "#/history?all=1&open=main",
+    "live": "#/live",
+}
+READY = {"query": [".virtual .body .line >> nth=0"], "query-graph": ["canvas[data-layout=still]"]}
 SIZES = {"narrow": (360, 740), "desk": (1440, 900), "wall": (3840, 2160)}
 
 
@@ -22,6 +32,8 @@ def test_a_room_fits_and_axe_finds_nothing_serious(
     ) as (page, _):
         page.goto(f"{scene.origin}/studio{ROOMS[room]}")
         settle(page)
+        for selector in READY.get(room, ()):
+            expect(page.locator(selector)).to_be_visible()
 
         SCREENS.mkdir(exist_ok=True)
         page.screenshot(path=SCREENS / f"{room}-{scheme}-{size}.png")

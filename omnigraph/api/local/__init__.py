@@ -8,6 +8,7 @@ editing      what an editor asks about a text: its problems, and what may come n
 writes       mutations and loads
 queries      stored queries, each found and run if the policy allows it
 branches     branches, tags, merges, reverts and runs
+reviews      where branches stand before they are merged, and what was said about them
 changes      commits, and what differs between them
 rights       what the policy lets the actor do
 maintenance  schemas, indexes, files and the health of a graph

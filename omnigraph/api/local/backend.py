@@ -14,6 +14,7 @@ from omnigraph.api.local import (
     maintenance,
     queries,
     reads,
+    reviews,
     rights,
     writes,
 )
@@ -24,7 +25,18 @@ from omnigraph.telemetry.spans import Kind, span
 
 FUNCTIONS: Functions = {
     operation: function
-    for family in (reads, explore, editing, writes, queries, branches, changes, rights, maintenance)
+    for family in (
+        reads,
+        explore,
+        editing,
+        writes,
+        queries,
+        branches,
+        reviews,
+        changes,
+        rights,
+        maintenance,
+    )
     for operation, function in family.FUNCTIONS.items()
 }
 

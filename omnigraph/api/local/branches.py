@@ -1,11 +1,12 @@
 """Branches: branches, tags, merges, reverts and runs of a graph at hand."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
-from omnigraph.api.local.places import Functions
+from omnigraph.api.local.places import Functions, check_standing
 from omnigraph.api.operation import named_or_main
 from omnigraph.api.operations.branches import (
     CreateBranch,
@@ -29,19 +30,26 @@ from omnigraph.api.operations.runs import (
     PublishRun,
     RunEnding,
 )
+from omnigraph.merge import reviews
 from omnigraph.merge.outcome import Merge
+from omnigraph.merge.review_record import ReviewState
 from omnigraph.merge.run_record import RunRecord
 from omnigraph.policy.actions import Action
 from omnigraph.versioning import branches, tags
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.ulid import is_ulid
+from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 if TYPE_CHECKING:
     from typing import Any
 
     from omnigraph.merge.merge import MergeOptions
     from omnigraph.write.load.options import BulkKeywords
+
+
+_LOOK = "list the branches before repeating it"
 
 
 def list_branches(access: Access, _: ListBranches, __: CallOptions) -> list[str]:
@@ -53,7 +61,10 @@ def create_branch(access: Access, operation: CreateBranch, _: CallOptions) -> No
     """Make a branch where another branch or a commit stands."""
     access.allow(Action.BRANCH_CREATE, operation.name)
     base = access.readable(named_or_main(operation.base))
+    left = reviews.left_over(access.repository, operation.name)
     branches.create_branch(access.repository, operation.name, base)
+    with unknown_outcome(f"'{operation.name}' was made, but has an old review", _LOOK):
+        reviews.drop(access.repository, left)
 
 
 def delete_branch(access: Access, operation: DeleteBranch, _: CallOptions) -> None:
@@ -63,6 +74,8 @@ def delete_branch(access: Access, operation: DeleteBranch, _: CallOptions) -> No
     access.check(operation.branch, Action.BRANCH_DELETE)
     refuse_live(access.repository, operation.branch)
     branches.delete_branch(access.repository, operation.branch)
+    with unknown_outcome(f"'{operation.branch}' was deleted, but not its review", _LOOK):
+        reviews.drop(access.repository, reviews.left_over(access.repository, operation.branch))
 
 
 def rename_branch(access: Access, operation: RenameBranch, _: CallOptions) -> None:
@@ -73,7 +86,8 @@ def rename_branch(access: Access, operation: RenameBranch, _: CallOptions) -> No
     access.check(operation.name, Action.READ)
     access.allow(Action.BRANCH_CREATE, operation.new_name)
     refuse_live(access.repository, operation.name)
-    branches.rename_branch(access.repository, operation.name, operation.new_name)
+    with reviews.renaming(access.repository, operation.name, operation.new_name):
+        branches.rename_branch(access.repository, operation.name, operation.new_name)
 
 
 def list_tags(access: Access, _: ListTags, __: CallOptions) -> dict[str, str]:
@@ -110,20 +124,58 @@ def merge_branch(access: Access, operation: MergeBranch, options: CallOptions) -
     from omnigraph.merge.merge import merge, preview
 
     how = _merge_how(access, operation, options, strict=operation.strict)
+    how = replace(how, expect=operation.expect)
     source, target = operation.source, operation.target
     if operation.preview:
-        ours = access.standing(target, Action.READ)
-        return preview(access.repository, source, target, how, pinned=(access.pin(source), ours))
-    with access.merging(target, Action.BRANCH_MERGE):
+        ours, theirs = access.standing(target, Action.READ), access.pin(source)
+        check_standing(target, ours, operation.expect)
+        check_standing(source, theirs, operation.expect_source)
+        return preview(access.repository, source, target, how, pinned=(theirs, ours))
+    with (
+        access.merging(target, Action.BRANCH_MERGE),
+        access.expecting(target, Action.BRANCH_MERGE, operation.expect),
+    ):
         judged = access.judged(source)
-        return merge(access.repository, source, target, how, pinned=judged)
+        if operation.expect_source is not None:
+            judged = judged or access.pin(source)
+            check_standing(source, judged, operation.expect_source)
+        done = merge(access.repository, source, target, how, pinned=judged)
+    _note_merge(access, done, how.actor)
+    return done
+
+
+def _note_merge(access: Access, done: Merge, actor: str | None) -> None:
+    """Record in the review of a branch that it was merged; a branch without one gets none."""
+    repository, commit = access.repository, done.commit
+    if commit is None or is_ulid(done.source):
+        return
+    told = f"'{done.source}' was merged by commit {commit.id}, but its review does not say so"
+    with unknown_outcome(told, _LOOK):
+        review = reviews.find_review(repository, done.source)
+        if review is None or any(each.commit == commit.id for each in review):
+            return
+        reviews.add_event(
+            repository,
+            done.source,
+            into=normalize_name(done.target),
+            head=done.theirs.id,
+            actor=actor,
+            message=None,
+            state=ReviewState.MERGED,
+            commit=commit.id,
+        )
 
 
 def revert_commit(access: Access, operation: RevertCommit, options: CallOptions) -> Merge:
-    """Undo what a commit did, as a new commit."""
-    from omnigraph.merge.merge import revert
+    """Undo what a commit did, as a new commit, or say what that would do."""
+    from omnigraph.merge.merge import preview_revert, revert
 
     how = _merge_how(access, operation, options)
+    if operation.preview:
+        ours = access.standing(operation.branch, Action.READ)
+        access.check_place(operation.commit)
+        undone = access.commit(operation.commit).id
+        return preview_revert(access.repository, undone, operation.branch, how, ours)
     with access.merging(operation.branch, Action.CHANGE):
         access.check_place(operation.commit)
         undone = access.commit(operation.commit).id

@@ -52,7 +52,8 @@ def apply_schema(access: Access, operation: ApplySchema, options: CallOptions) -
         )
         source = options.source or make_source(operation.schema_source, "<schema>")
         deadline = deadline_of("change of the schema", options.seconds, options.cancelled)
-        return apply(access.repository, source, intent, deadline)
+        allowed = operation.allow_data_loss
+        return apply(access.repository, source, intent, deadline, allow_data_loss=allowed)
 
 
 def get_coverage(access: Access, operation: GetCoverage, options: CallOptions) -> list[Coverage]:
@@ -71,6 +72,8 @@ def optimize_branch(access: Access, operation: OptimizeBranch, options: CallOpti
     access.allow(Action.ADMIN)
     how: OptimizeKeywords = {
         "indexes_only": operation.indexes_only,
+        "types": operation.types or (),
+        "exclude": operation.exclude or (),
         "engine": options.engine or Engine.AUTO,
         "spark": options.spark,
         "concurrency": options.concurrency,

@@ -8,6 +8,7 @@ write        mutations and loads
 queries      stored queries: which there are, what one takes, and to run it
 schemas      plans to give a branch other types, and their application
 branches     branches, tags, merges and reverts
+reviews      where branches stand before they are merged, and what was said about them
 changes      what differs between two commits, what each commit changed, and who set a value
 runs         changes made aside, published at once or given up
 rights       what a policy lets the actor do

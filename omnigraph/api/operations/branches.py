@@ -201,7 +201,10 @@ class GetMergeBase(Operation[Commit], frozen=True, kw_only=True):
 
 
 class MergeBranch(MergeOperation[Merge], frozen=True, kw_only=True):
-    """Merge a branch or commit into a branch, or preview that."""
+    """Merge a branch or commit into a branch, or preview that.
+
+    With `expect` the target, and with `expect_source` the source has to stand at this commit.
+    """
 
     endpoint = post(
         "/branches/merge",
@@ -216,6 +219,8 @@ class MergeBranch(MergeOperation[Merge], frozen=True, kw_only=True):
     target: Key = MAIN
     strict: bool = False
     preview: bool = False
+    expect: Key | None = None
+    expect_source: Key | None = None
 
     def changed_branch(self, answer: Document) -> str | None:
         return None if self.preview else self.target
@@ -231,12 +236,15 @@ class MergeBranch(MergeOperation[Merge], frozen=True, kw_only=True):
 
 
 class RevertCommit(MergeOperation[Merge], frozen=True, kw_only=True):
-    """Undo what a commit did, as a new commit."""
+    """Undo what a commit did, as a new commit, or preview that."""
 
-    endpoint = post("/revert", "revert", Action.CHANGE, RevertedShape, "RevertBody")
+    endpoint = post(
+        "/revert", "revert", Action.CHANGE, RevertedShape, "RevertBody", suffices=(Action.READ,)
+    )
 
     commit: Key
     branch: Key = MAIN
+    preview: bool = False
 
     def answer(self, result: Merge, backend: Backend) -> dict[str, Json]:
         commit = None if result.commit is None else result.commit.id
@@ -244,7 +252,7 @@ class RevertCommit(MergeOperation[Merge], frozen=True, kw_only=True):
         return {**about, "merge": result.to_answer()}
 
     def changed_branch(self, answer: Document) -> str | None:
-        return self.branch
+        return None if self.preview else self.branch
 
     def redacted(self, answer: dict[str, Json]) -> dict[str, Json]:
         return {**answer, "merge": _without_target(answer["merge"])}

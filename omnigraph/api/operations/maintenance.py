@@ -76,13 +76,18 @@ class GetCoverage(PlaceOperation[list[Coverage]], frozen=True, kw_only=True):
 
 
 class OptimizeBranch(Operation[Optimized], frozen=True, kw_only=True):
-    """Rewrite a branch in few large files, all indexed; no content changes."""
+    """Rewrite a branch in few large files, all indexed; no content changes.
+
+    With `types`, only their tables are rewritten, and those of `exclude` never are.
+    """
 
     endpoint = post("/optimize", "optimize", Action.ADMIN, OptimizedShape, "OptimizeBody")
     result_type = Optimized
 
     branch: Key = MAIN
     indexes_only: bool = False
+    types: list[str] | None = None
+    exclude: list[str] | None = None
 
     def answer(self, result: Optimized, backend: Backend) -> dict[str, Json]:
         return result.to_answer(backend.uri)

@@ -21,6 +21,7 @@ class SchemaPlanShape(Shape, frozen=True, kw_only=True):
     branch: str
     head: str
     supported: bool
+    drops_data: bool
     step_count: int
     steps: list[dict[str, Any]]
     violation_count: int
@@ -60,7 +61,10 @@ class PlanSchema(Operation[SchemaPlan], frozen=True, kw_only=True):
 
 
 class ApplySchema(Operation[SchemaApplied], frozen=True, kw_only=True):
-    """Apply a schema to a branch as one commit; with `expect`, only where it stands there."""
+    """Apply a schema to a branch as one commit; with `expect`, only where it stands there.
+
+    One that drops a type, a property, a rule or an index is refused without `allow_data_loss`.
+    """
 
     endpoint = post(
         "/schema/apply", "apply_schema", Action.SCHEMA_APPLY, SchemaAppliedShape, "ApplyBody"
@@ -70,6 +74,7 @@ class ApplySchema(Operation[SchemaApplied], frozen=True, kw_only=True):
     branch: Key = MAIN
     message: str | None = None
     expect: str | None = None
+    allow_data_loss: bool = False
 
     def answer(self, result: SchemaApplied, backend: Backend) -> dict[str, Json]:
         return {"uri": backend.uri, **result.to_answer()}

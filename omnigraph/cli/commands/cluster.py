@@ -192,9 +192,9 @@ def rollback(session: DeploymentSession, revision: str) -> None:
 @click.option("--plan", "digest", metavar="DIGEST", required=True, help="The plan that was seen.")
 @_options
 def approve(session: DeploymentSession, resource: str, digest: str) -> None:
-    """Approve that apply deletes RESOURCE, such as graph.x, by the plan that was seen.
+    """Approve that apply deletes RESOURCE, such as graph.x, or drops something of schema.x.
 
-    Whatever moves afterwards makes the approval void.
+    It holds for the plan that was seen. Whatever moves afterwards makes the approval void.
     """
     from omnigraph.deploy.apply import approve as approve_plan
 

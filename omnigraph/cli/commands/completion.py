@@ -1,6 +1,11 @@
-"""The command `completion`: the script that makes a shell complete `omnigraph`."""
+"""The commands `completion` and `lsp`: what shells complete by, and a server for editors."""
+
+from pathlib import Path
 
 import click
+
+from omnigraph.cli import completing
+from omnigraph.errors import UnavailableError
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -18,3 +23,33 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     click.echo(kind(root.command, {}, "omnigraph", "_OMNIGRAPH_COMPLETE").source())
+
+
+@click.command()
+@click.option(
+    "--schema",
+    metavar="FILE",
+    shell_complete=completing.files,
+    help="The schema of all queries.  [default: that of the deployment or the folder]",
+)
+@click.option(
+    "--grammar",
+    type=click.Choice(("gq", "pg")),
+    help="Print the TextMate grammar of a language, and serve nothing.",
+)
+def lsp(schema: str | None, grammar: str | None) -> None:
+    """Serve editors over standard input and output, for .gq and .pg files.
+
+    Problems, completion, hover, formatting and declarations; needs pip install omnigraph[lsp].
+    """
+    if grammar is not None:
+        from omnigraph.query.editor.textmate import grammar_text
+
+        click.echo(grammar_text(grammar), nl=False)
+        return
+    try:
+        from omnigraph.lsp.server import make_server
+    except ImportError as missing:
+        hint = "pip install 'omnigraph[lsp]'"
+        raise UnavailableError(f"{missing.name} is not installed", hint=hint) from None
+    make_server(None if schema is None else Path(schema).resolve()).start_io()

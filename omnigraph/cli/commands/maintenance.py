@@ -34,6 +34,14 @@ _ENGINES = ("auto", "spark", "inline")
 @click.command()
 @branch_option
 @click.option("--indexes-only", is_flag=True, help="Complete the indexes and join no fragments.")
+@types_option
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="TYPE",
+    shell_complete=completing.types,
+    help="Leave this type as it is; repeatable.",
+)
 @click.option("--engine", type=click.Choice(_ENGINES), default="auto", show_default=True)
 @spark_options
 @graph_options
@@ -41,14 +49,20 @@ def optimize(session: Session, branch: str | None, **how: Any) -> None:  # noqa:
     """Write a branch anew in few large files, all indexed.
 
     No content changes, and writers are not held up. Tables are worked on side by side, as many
-    as OMNIGRAPH_MAINTENANCE_CONCURRENCY says (8).
+    as OMNIGRAPH_MAINTENANCE_CONCURRENCY says (8). With --type, only these types are written anew.
     """
     from omnigraph.cli.progress import shown_progress
 
     graph = session.graph(writing=True)
     with shown_progress() as progress:
         work = session.work_options(how, progress)
-        done = graph.optimize(session.branch(branch), indexes_only=how["indexes_only"], **work)
+        done = graph.optimize(
+            session.branch(branch),
+            indexes_only=how["indexes_only"],
+            types=how["types"],
+            exclude=how["exclude"],
+            **work,
+        )
     session.show(done.to_json(graph.uri), *_optimize_lines(done))
 
 

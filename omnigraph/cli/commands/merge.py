@@ -159,17 +159,32 @@ def merge(
 @_THEIRS
 @_CHOICES
 @_MESSAGE
+@click.option("--preview", "only_preview", is_flag=True, help="Show what would happen; no write.")
 @graph_options
 def revert(session: Session, commit_id: str, branch: str | None, **how: Any) -> None:  # noqa: ANN401
     """Undo what the commit COMMIT_ID did, as a new commit."""
     name, resolutions = session.branch(branch), _resolutions(how)
-    target = session.graph(writing=True).branch(name, message=how["message"])
+    graph = session.graph(writing=not how["only_preview"])
+    target = graph.branch(name, message=how["message"])
+    if how["only_preview"]:
+        _show_preview(session, target.preview_revert(commit_id, resolutions=resolutions).to_json())
+        return
     done = target.revert(commit_id, resolutions=resolutions)
     commit = None if done.commit is None else done.commit.id
     line = f"reverted {commit_id} by commit {commit}"
     nothing = f"nothing of {commit_id} is left to revert"
     document = {"branch": name, "reverted": commit_id, "commit": commit}
     session.show(document, nothing if commit is None else line)
+
+
+def _show_preview(session: Session, found: Document) -> None:
+    """Show what a revert would do; conflicts exit as those of a merge do."""
+    if session.as_json:
+        session.show(found)
+    else:
+        _show_merge(found, only_preview=True)
+    if found["merge_conflicts"]:
+        click.get_current_context().exit(_CONFLICT)
 
 
 def _resolutions(how: Mapping[str, Any]) -> "Resolutions":

@@ -22,11 +22,23 @@ from omnigraph.span import Source
 if TYPE_CHECKING:
     from omnigraph.evolve.plan import SchemaApplied, SchemaPlan
 
-_MARKS = {"rename": "~", "extend": "~", "update": "~", "add": "+", "unsupported": "!"}
+_MARKS = {
+    "rename": "~",
+    "extend": "~",
+    "update": "~",
+    "add": "+",
+    "restore": "+",
+    "drop": "-",
+    "unsupported": "!",
+}
 _BREAKS = {
     "rename_type": "breaks queries and loads that use the old name",
     "rename_property": "breaks queries and loads that use the old name",
     "add_constraint": "breaks loads and changes of rows that do not pass it",
+    "drop_type": "breaks queries and loads that use it",
+    "drop_property": "breaks queries and loads that use it",
+    "drop_interface": "breaks queries that find the type by it",
+    "drop_constraint": "breaks searches that need it",
 }
 _FILE = click.option(
     "--schema", "schema_path", metavar="FILE", help="The .pg file; - for stdin.", required=True
@@ -87,6 +99,11 @@ def plan(session: Session, schema_path: str, branch: str | None, out: str | None
 )
 @branch_option
 @click.option("--message", metavar="TEXT", help="The message of the commit.")
+@click.option(
+    "--allow-data-loss",
+    is_flag=True,
+    help="Also drop what the schema no longer has; a cleanup removes it for good.",
+)
 @graph_options
 def apply(
     session: Session,
@@ -94,12 +111,13 @@ def apply(
     plan_path: str | None,
     branch: str | None,
     message: str | None,
+    allow_data_loss: bool,
 ) -> None:
     """Apply a schema to a branch, with all that follows for its rows, as one commit.
 
     What is not supported, and rows that break a new rule, are told in full, and then nothing is
-    changed. A plan that was kept is applied only where the branch still stands as it was planned;
-    else it exits with 3.
+    changed. Neither is it when something is dropped, without --allow-data-loss. A plan that was
+    kept is applied only where the branch still stands as it was planned; else it exits with 3.
     """
     if (schema_path is None) == (plan_path is None):
         raise click.UsageError("give either --schema or --plan")
@@ -109,7 +127,8 @@ def apply(
     else:
         source, branch, expect = _saved(plan_path or "", branch)
     graph = session.graph(writing=True)
-    done = graph.branch(branch, message=message, expect=expect).apply_schema(source)
+    target = graph.branch(branch, message=message, expect=expect)
+    done = target.apply_schema(source, allow_data_loss=allow_data_loss)
     session.show({"uri": graph.uri, **done.to_json()}, *_applied_lines(done))
 
 
@@ -192,4 +211,6 @@ def _verdict(plan: "SchemaPlan") -> str:
         return f"{len(plan.unsupported)} not supported, so it cannot be applied"
     if plan.violation_count:
         return "rows are in the way, so it cannot be applied"
+    if plan.drops:
+        return f"{len(plan.drops)} to allow with --allow-data-loss; nothing is written"
     return "nothing is written"

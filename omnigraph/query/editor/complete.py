@@ -7,10 +7,11 @@ from typing import Any, Self
 
 from omnigraph.errors import Code, Json
 from omnigraph.query.editor.context import Block, Position, read_position
+from omnigraph.query.editor.words import FUNCTION_FORMS, KEYWORDS, TYPES
 from omnigraph.query.functions import FUNCTIONS
 from omnigraph.query.parser import AGGREGATES, COLLECT, RANKINGS, TEXT_FUNCTIONS
 from omnigraph.schema.catalog import AnyType, Catalog, EdgeType
-from omnigraph.schema.types import EnumType, Scalar
+from omnigraph.schema.types import EnumType
 from omnigraph.span import Source
 from omnigraph.syntax.source import make_source, size_problem
 
@@ -19,23 +20,6 @@ _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "contains", "starts_with", "in"
 _LITERALS = ("true", "false")
 _BODY = ("match", "return", "having", "order", "skip", "limit", "insert", "replace", "update")
 _STATEMENTS = ("insert", "replace", "update", "delete")
-_SUMMARIES = {
-    "count": "how many",
-    "sum": "the sum",
-    "avg": "the mean",
-    "min": "the least",
-    "max": "the greatest",
-    "search": "whether a text has any of the words",
-    "fuzzy": "whether a text has a word like one of these",
-    "match_text": "whether a text has these words in this order",
-    "bm25": "a rank by words",
-    "nearest": "a rank by meaning",
-    "rrf": "several ranks as one",
-    COLLECT: "a list for each group",
-    "now": "this instant",
-    "date": "a date",
-    "datetime": "an instant",
-}
 _VALUES = ("now", "date", "datetime", *FUNCTIONS)
 
 
@@ -306,10 +290,8 @@ def _types(types: Iterable[AnyType]) -> Iterator[Completion]:
 
 
 def _value_types() -> Iterator[Completion]:
-    for scalar in Scalar:
-        yield Completion(scalar.value, "type", "a value")
-    yield Completion("Vector", "type", "numbers", "Vector(")
-    yield Completion("enum", "type", "one of some texts", "enum(")
+    for name, meaning in TYPES.items():
+        yield Completion(name, "type", meaning, f"{name}(" if name in ("Vector", "enum") else "")
 
 
 def _properties(types: Iterable[AnyType], *, colon: bool = False) -> Iterator[Completion]:
@@ -331,14 +313,13 @@ def _parameters(at: Position) -> Iterator[Completion]:
 
 def _functions(*names: str) -> Iterator[Completion]:
     for name in names:
-        function = FUNCTIONS.get(name)
-        detail = _SUMMARIES.get(name, "") if function is None else function.summary
-        yield Completion(name, "function", detail, f"{name}(")
+        form, summary = FUNCTION_FORMS[name]
+        yield Completion(name, "function", f"{form}: {summary}", f"{name}(")
 
 
 def _keywords(*names: str) -> Iterator[Completion]:
     for name in names:
-        yield Completion(name, "keyword")
+        yield Completion(name, "keyword", KEYWORDS.get(name, ""))
 
 
 def _type(catalog: Catalog, name: str) -> AnyType | None:

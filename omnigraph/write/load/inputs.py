@@ -2,14 +2,20 @@
 
 import io
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog, find_type
 from omnigraph.write.load.files import files_at
-from omnigraph.write.load.rows import is_network, network_lines, row_lines, rows_in
+from omnigraph.write.load.rows import (
+    is_network,
+    is_uri,
+    network_lines,
+    refuse_name,
+    row_lines,
+    rows_in,
+)
 from omnigraph.write.load.splits import Format, LoadSource, source_of
 from omnigraph.write.load.spool import Spool, frames_by_type, is_frame
 
@@ -17,9 +23,6 @@ from omnigraph.write.load.spool import Spool, frames_by_type, is_frame
 Data: TypeAlias = (
     str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | BinaryIO | Mapping[str, Any] | Any
 )
-
-_LONGEST_SHOWN = 60
-_URI = re.compile(r"(?:s3|gs|az|file)://\S+", re.IGNORECASE)
 
 
 def sources_of(
@@ -91,21 +94,3 @@ def places_of(data: Data) -> list[str]:
         hint = "pass paths, JSON lines as text, a stream of bytes, a frame, or dicts"
         raise InputError(f"a value of type {type(data).__name__} cannot be loaded", hint=hint)
     return [os.fspath(place) for place in places]
-
-
-def is_uri(text: str) -> bool:
-    """Whether a text is a URI, and not data itself."""
-    return _URI.fullmatch(text) is not None
-
-
-def refuse_name(text: str) -> None:
-    """Raise InputError for a text that is not a record and looks like a file name."""
-    line = text.removeprefix("\ufeff").strip()
-    if not line or "\n" in text or line.startswith(("{", "//")):
-        return
-    shown = line.encode(errors="backslashreplace").decode()
-    shown = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[: _LONGEST_SHOWN - 1]}…"
-    raise InputError(
-        f"a str has to hold JSON lines; found '{shown}'",
-        hint=f"if it is the name of a file, pass Path('{shown}')",
-    )

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -18,6 +19,8 @@ from omnigraph.syntax.literal import datetime_text
 from omnigraph.write.load.fields import column_of
 
 Rows = Iterable[Mapping[str, Any]]
+_LONGEST_SHOWN = 60
+_URI = re.compile(r"(?:s3|gs|az|file)://\S+", re.IGNORECASE)
 _ENDS = {"src": "from", "dst": "to"}
 _HOW_TO_NAME = "set its attribute 'type', or name the node (type, id)"
 
@@ -208,4 +211,22 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON out of whatever Python has
 def _refuse(value: object) -> object:
     raise InputError(
         f"a {type(value).__name__} is no value of a row", hint="write it as JSON has it"
+    )
+
+
+def is_uri(text: str) -> bool:
+    """Whether a text is a URI, and not data itself."""
+    return _URI.fullmatch(text) is not None
+
+
+def refuse_name(text: str) -> None:
+    """Raise InputError for a text that is not a record and looks like a file name."""
+    line = text.removeprefix("\ufeff").strip()
+    if not line or "\n" in text or line.startswith(("{", "//")):
+        return
+    shown = line.encode(errors="backslashreplace").decode()
+    shown = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[: _LONGEST_SHOWN - 1]}…"
+    raise InputError(
+        f"a str has to hold JSON lines; found '{shown}'",
+        hint=f"if it is the name of a file, pass Path('{shown}')",
     )

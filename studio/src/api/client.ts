@@ -74,6 +74,17 @@ export function errorOf(status: number, text: string): ApiError {
   })
 }
 
+/** Return the pieces of an answer as they come. */
+export async function* chunks(response: Response): AsyncGenerator<Uint8Array> {
+  if (response.body === null) return
+  const reader = response.body.getReader()
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value
+  } finally {
+    await reader.cancel().catch(() => undefined)
+  }
+}
+
 export class Client {
   private readonly base: string
   private readonly token: () => string | null
@@ -125,14 +136,39 @@ export class Client {
     throw refusal
   }
 
+  /** Send a question whose answer may be large: tells how much has come, and stops past `most` bytes. */
+  async ask<T>(path: string, body: unknown, options: RequestOptions & { most: number; progress?: (bytes: number) => void }): Promise<T> {
+    const stop = new AbortController()
+    const signal = options.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, options.signal])
+    const response = await this.open('POST', path, body, { signal })
+    const parts: Uint8Array[] = []
+    let bytes = 0
+    try {
+      for await (const part of chunks(response)) {
+        parts.push(part)
+        bytes += part.byteLength
+        options.progress?.(bytes)
+        if (bytes <= options.most) continue
+        stop.abort()
+        throw new ApiError(0, 'answer_too_large', `the answer is larger than ${Math.round(options.most / (1 << 20))} MiB`, { hint: 'add a limit, or fewer columns' })
+      }
+    } catch (error) {
+      throw error instanceof ApiError ? error : this.unreached(error)
+    }
+    return this.parsed<T>(response.status, await new Blob(parts as BlobPart[]).text())
+  }
+
   private async json<T>(method: string, path: string, body: unknown, options: RequestOptions): Promise<T> {
     const response = await this.open(method, path, body, options)
-    const text = await this.text(response)
+    return this.parsed<T>(response.status, await this.text(response))
+  }
+
+  private parsed<T>(status: number, text: string): T {
     try {
       return parseJson(text) as T
     } catch {
       // What is cut off past a limit ends with a line that says why.
-      throw errorOf(response.status, text.slice(text.lastIndexOf('\n') + 1))
+      throw errorOf(status, text.slice(text.lastIndexOf('\n') + 1))
     }
   }
 

@@ -3,7 +3,6 @@
 import threading
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -76,7 +75,7 @@ def _acting(session: Session, agent: str | None) -> Session:
 
 
 def _desk(session: Session, *, run: str, is_read_only: bool, **how: Any) -> "Callable[[], Desk]":  # noqa: ANN401
-    """Return what gives the desk; the graph is opened meanwhile, on a thread."""
+    """Return what gives the desk; the graph is opened on a thread, from the first request on."""
     from omnigraph.mcp.desk import Desk, own_branch
     from omnigraph.policy.rights import rights_of
 
@@ -92,10 +91,11 @@ def _desk(session: Session, *, run: str, is_read_only: bool, **how: Any) -> "Cal
         except BaseException as failed:
             found.set_exception(failed)
 
-    threading.Thread(target=opening, name="omnigraph-open", daemon=True).start()
-
-    @cache
-    def desk() -> Desk:
+    def sit_down() -> Desk:
+        # Begun with the first request, so that it does not hold up the answer to the handshake.
+        if not found.running() and not found.done():
+            found.set_running_or_notify_cancel()
+            threading.Thread(target=opening, name="omnigraph-open", daemon=True).start()
         if session.address.is_remote or session.policy_file is not None:
             rights = found.result().rights()
         else:
@@ -108,5 +108,14 @@ def _desk(session: Session, *, run: str, is_read_only: bool, **how: Any) -> "Cal
             has_stored=has_stored,
             **how,
         )
+
+    lock = threading.Lock()
+    made: list[Desk] = []
+
+    def desk() -> Desk:
+        with lock:
+            if not made:
+                made.append(sit_down())
+        return made[0]
 
     return desk

@@ -27,6 +27,8 @@ QUERY_WORDS: Mapping[str, str] = MappingProxyType(
         "desc": "from the largest to the smallest",
         "skip": "leaves out the first rows: skip 10",
         "limit": "at most so many rows: limit 10",
+        "union": "the rows of two reads with the same columns, each once",
+        "all": "repeated rows stay: union all",
         "insert": "adds a row, or changes what is named of one with the same key",
         "replace": "writes a whole row: what is not named is cleared",
         "update": "changes rows: update Person set { … } where …",
@@ -124,4 +126,13 @@ FUNCTION_FORMS: Mapping[str, tuple[str, str]] = MappingProxyType(
         **{name: (each.form, each.summary) for name, each in FUNCTIONS.items()},
     }
 )
-SEARCHES = TEXT_FUNCTIONS
+# All words with which queries are written.
+KEYWORDS: Mapping[str, str] = MappingProxyType(
+    {
+        **QUERY_WORDS,
+        **OPERATOR_WORDS,
+        **CONSTANT_WORDS,
+        "is null": "whether there is no value",
+        "is not null": "whether there is a value",
+    }
+)

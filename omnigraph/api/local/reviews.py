@@ -1,0 +1,151 @@
+"""Reviews: where the branches of a graph at hand stand, and what was said about them."""
+
+from typing import TYPE_CHECKING
+
+from omnigraph.api.access import Access
+from omnigraph.api.backend import CallOptions
+from omnigraph.api.local.places import Functions, check_standing
+from omnigraph.api.operations.reviews import (
+    BranchStatus,
+    CommentReview,
+    GetReviewRecord,
+    ListBranchStatus,
+    ReviewChange,
+    SetReview,
+)
+from omnigraph.errors import InputError
+from omnigraph.merge.review_record import Review, ReviewedEntity, ReviewState
+from omnigraph.policy.actions import Action
+from omnigraph.versioning.names import MAIN, normalize_name
+from omnigraph.versioning.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from omnigraph.merge.review_record import ReviewEvent
+
+
+def list_branch_status(
+    access: Access, operation: ListBranchStatus, _: CallOptions
+) -> list[BranchStatus]:
+    """Return where the next branches stand that the actor may read, one more than a page has."""
+    from omnigraph.merge.reviews import review_states
+
+    names = access.branches()
+    if operation.cursor is not None:
+        last = (operation.cursor != MAIN, operation.cursor)
+        names = [each for each in names if (each != MAIN, each) > last]
+    names = names if operation.limit is None else names[: operation.limit + 1]
+    states = review_states(access.repository, names)
+    return [_status(access, name, states.get(name)) for name in names]
+
+
+def _status(access: Access, name: str, state: ReviewState | None) -> BranchStatus:
+    from omnigraph.versioning.history import ahead_behind
+
+    head = access.standing(name, Action.READ).commit
+    ahead: int | None = None
+    behind: int | None = None
+    if access.may(Action.READ, MAIN):
+        main = access.standing(MAIN, Action.READ).commit
+        ahead, behind = ahead_behind(access.repository, head.id, main.id)
+    return BranchStatus(
+        name=name,
+        head=head.id,
+        ahead=ahead,
+        behind=behind,
+        actor_id=head.actor,
+        created_at=head.created_at,
+        message=head.message,
+        review=None if state is None else str(state),
+    )
+
+
+def get_review_record(access: Access, operation: GetReviewRecord, _: CallOptions) -> Review | None:
+    """Return what was said about a branch; None when that is nothing."""
+    from omnigraph.merge.reviews import find_review
+
+    access.standing(operation.branch, Action.READ)
+    return find_review(access.repository, operation.branch)
+
+
+def set_review(access: Access, operation: SetReview, options: CallOptions) -> Review:
+    """Give the review of a branch a state; to decide needs the right to merge it."""
+    from omnigraph.merge.reviews import add_event
+
+    head = _reviewed(access, operation)
+    state = ReviewState(operation.state)
+    if state is ReviewState.OPEN:
+        access.allow(Action.REVIEW, operation.branch)
+    else:
+        access.allow(Action.BRANCH_MERGE, operation.into)
+    if state is ReviewState.CHANGES_ASKED and not (operation.message or "").strip():
+        raise InputError("whoever asks for changes says why", hint="give a message")
+    event = add_event(
+        access.repository,
+        operation.branch,
+        into=normalize_name(operation.into),
+        head=head.commit.id,
+        actor=access.author(options.actor),
+        message=operation.message,
+        state=state,
+    )
+    return _with(access, operation.branch, event)
+
+
+def comment_review(access: Access, operation: CommentReview, options: CallOptions) -> Review:
+    """Record a comment on a branch, or on something in it."""
+    from omnigraph.merge.reviews import add_event
+
+    head = _reviewed(access, operation)
+    access.allow(Action.REVIEW, operation.branch)
+    if not (operation.message or "").strip():
+        raise InputError("a comment has a message")
+    event = add_event(
+        access.repository,
+        operation.branch,
+        into=normalize_name(operation.into),
+        head=head.commit.id,
+        actor=access.author(options.actor),
+        message=operation.message,
+        entity=_entity(operation),
+    )
+    return _with(access, operation.branch, event)
+
+
+def _reviewed(access: Access, operation: ReviewChange) -> Snapshot:
+    """Return where a branch stands that the actor may read; raise HeadMovedError if it moved."""
+    head = access.standing(operation.branch, Action.READ)
+    if normalize_name(operation.branch) == normalize_name(operation.into):
+        raise InputError("a branch is reviewed before it is merged into another one")
+    check_standing(operation.branch, head, operation.expect)
+    return head
+
+
+def _entity(operation: CommentReview) -> ReviewedEntity | None:
+    if operation.type is None:
+        if operation.id is not None or operation.property is not None:
+            raise InputError("a row or a property is named with its type")
+        return None
+    if operation.property is not None and operation.id is None:
+        raise InputError("a property is named with the id of its row")
+    return ReviewedEntity(operation.type, operation.id, operation.property)
+
+
+def _with(access: Access, branch: str, event: "ReviewEvent") -> Review:
+    """Return the review with what was just said."""
+    from omnigraph.merge.review_record import review_of
+    from omnigraph.merge.reviews import find_review
+
+    found = find_review(access.repository, branch)
+    events = () if found is None else found.events
+    known = events if any(each.id == event.id for each in events) else (*events, event)
+    review = review_of(normalize_name(branch), known)
+    assert review is not None
+    return review
+
+
+FUNCTIONS: Functions = {
+    ListBranchStatus: list_branch_status,
+    GetReviewRecord: get_review_record,
+    SetReview: set_review,
+    CommentReview: comment_review,
+}

@@ -1,0 +1,108 @@
+"""After a drop and after what was dropped came back, everything else works as before."""
+
+from pathlib import Path
+
+import pytest
+
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
+from omnigraph.errors import HeadMovedError
+from tests.evolution.test_drops import NO_AGE, NO_CITY, PERSON, change, dropped
+from tests.evolution.town import PEOPLE, SCHEMA, edited, rows
+
+KINDS = {
+    "tags": "[String]?",
+    "days": "[Date]?",
+    "place": "Vector(3)? @index",
+    "photo": "Blob?",
+    "born": "DateTime?",
+    "size": "U64?",
+    "open": "Bool?",
+}
+VALUES = {
+    "tags": ["a", "b"],
+    "days": ["2024-01-02"],
+    "place": [1.0, 2.0, 3.0],
+    "photo": "base64:AAEC",
+    "born": "2024-01-02T03:04:05Z",
+    "size": 7,
+    "open": True,
+}
+
+
+def whole(kinds: dict[str, str]) -> str:
+    body = "".join(f"  {name}: {kind}\n" for name, kind in kinds.items())
+    return f"node Thing {{\n  name: String @key\n{body}}}\n"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_property_of_every_kind_comes_back(tmp_path: Path, name: str) -> None:
+    graph = init(tmp_path / "g", whole(KINDS), durable=False)
+    graph.load([{"name": "a", **VALUES}, {"name": "b"}], type="Thing", engine="inline")
+    before = rows(graph, "node:Thing")
+    others = {each: kind for each, kind in KINDS.items() if each != name}
+
+    dropped(graph, whole(others))
+    graph.load([{"name": "c"}], type="Thing", engine="inline")
+    kept = [{each: row[each] for each in ("id", *others)} for row in before]
+    found = rows(graph, "node:Thing")[:2]
+    assert [{each: row[each] for each in ("id", *others)} for row in found] == kept
+    graph.apply_schema(whole(KINDS))
+
+    assert rows(graph, "node:Thing")[:2] == before
+    assert rows(graph, "node:Thing")[2][name] is None
+    graph.apply_schema(whole(KINDS).replace("}\n", "  more: String?\n}\n"))
+    graph.load([{"name": "d", **VALUES}], type="Thing", engine="inline", mode="merge")
+    assert rows(graph, "node:Thing")[3][name] == before[0][name]
+
+
+@pytest.mark.parametrize("is_back", [False, True])
+@pytest.mark.parametrize("schema", [NO_AGE, NO_CITY])
+def test_a_graph_is_sound_and_kept_well_after_a_drop(
+    graph: Graph, tmp_path: Path, schema: str, is_back: bool
+) -> None:
+    first = graph.snapshot().commit.id
+    dropped(graph, schema)
+    change(graph, 'update Person set { mood: "sad" } where name = "p03"')
+    if is_back:
+        graph.apply_schema(SCHEMA)
+    before = rows(graph, PERSON)
+
+    graph.optimize()
+    assert graph.fsck().is_sound
+    assert rows(graph, PERSON) == before
+    (mood,) = (each for each in graph.blame("Person", "p03") if each.property == "mood")
+    assert mood.value == "sad"
+    assert list(graph.diff(first, "main"))
+    assert list(graph.changes(since=first))
+    assert b"p03" in b"".join(graph.export())
+    assert graph.report() is not None
+    graph.backup(tmp_path / "copy")
+    copy = open_graph(tmp_path / "copy", read_only=True)
+    assert rows(copy, PERSON) == before
+    assert copy.plan_schema(SCHEMA).steps == graph.plan_schema(SCHEMA).steps
+
+
+def test_a_drop_waits_for_no_writer_and_loses_none(graph: Graph) -> None:
+    branch = graph.branch(expect=graph.snapshot().commit.id)
+    change(graph, 'insert City { name: "jena" }')
+
+    with pytest.raises(HeadMovedError, match="stands at"):
+        branch.apply_schema(NO_CITY, allow_data_loss=True)
+    dropped(graph, NO_CITY)
+    graph.apply_schema(SCHEMA)
+    assert {row["id"] for row in rows(graph, "node:City")} == {"bonn", "jena", "ulm"}
+
+
+def test_a_restored_property_keeps_a_rule_that_it_gets_anew(graph: Graph) -> None:
+    loose = edited(("mail: String? @unique", "mail: String?"))
+    bare = edited(("  mail: String? @unique\n", ""), ('  @check(mail, ".+@.+")\n', ""))
+    dropped(graph, loose)
+    change(graph, 'update Person set { mail: "p01@x" } where name = "p02"')
+    dropped(graph, bare)
+
+    plan = graph.plan_schema(SCHEMA)
+
+    assert [each.id for each in plan.violations] == ["p02"]
+    graph.apply_schema(loose)
+    assert len({row["mail"] for row in rows(graph, PERSON)}) == PEOPLE - 1

@@ -1,0 +1,1 @@
+"""The language server, as editors speak with it."""

@@ -1,0 +1,178 @@
+"""Asking: a mistake is shown and mended, answers are looked at, only some may change."""
+
+import json
+import re
+from urllib.parse import quote
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.studio.browsing import browsing, settle
+from tests.studio.scene import TOKENS, Scene
+
+CIRCLE = """query circle($slug: String) {
+  match { $p: Person { slug: $slug }  $p $e:knows $f }
+  return { $p, $e, $f }
+}"""
+ADD = """query add($slug: String, $country: String) {
+  insert City { slug: $slug, name: $slug, country: $country }
+}"""
+MOST = 100_000
+
+
+def query_address(scene: Scene, text: str, **extra: str) -> str:
+    """Return a link to a question."""
+    fields = {"q": text, **extra}
+    return f"{scene.origin}/studio#/query?" + "&".join(f"{k}={quote(v)}" for k, v in fields.items())
+
+
+def rows_shown(page: Page) -> str:
+    """Return how many rows the answer has, as the page says."""
+    status = page.get_by_role("region", name="Answer").get_by_text(re.compile(r"[\d,]+ rows? in "))
+    expect(status).to_be_visible()
+    return (status.text_content() or "").partition(" in ")[0]
+
+
+def test_a_mistake_is_shown_as_one_types_and_mended_and_the_answer_is_a_link(
+    browser: Browser, scene: Scene
+) -> None:
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.goto(query_address(scene, CIRCLE.replace("Person", "Persn")))
+        settle(page)
+        problem = page.get_by_role("list", name="Problems").get_by_role("button")
+        expect(problem).to_contain_text("unknown type 'Persn': did you mean 'Person'?")
+        expect(page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
+
+        problem.click()
+        page.keyboard.press("Control+ArrowRight")
+        page.keyboard.press("Control+Backspace")
+        page.keyboard.type("Per")
+        page.keyboard.press("Control+Space")
+        page.get_by_role("option", name=re.compile("Person")).click()
+        expect(page.get_by_role("list", name="Problems")).to_have_count(0)
+        page.get_by_label("$slug").fill("ana")
+        page.get_by_label("$slug").press("Enter")
+        assert rows_shown(page) == "1 row"
+
+        with browsing(browser, scene.origin, token=TOKENS["bob"]) as (other, _):
+            other.goto(page.url)
+            settle(other)
+            assert rows_shown(other) == "1 row"
+
+
+def test_an_answer_is_a_table_a_graph_and_json(browser: Browser, scene: Scene) -> None:
+    text = "query all() { match { $a $e:worksAt $b } return { $a, $e, $b, $a.joined as joined } }"
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.goto(query_address(scene, text, run="1"))
+        grid = page.get_by_role("grid", name="Rows")
+        expect(grid.get_by_role("gridcell", name="Ana Reis · ana").first).to_be_visible()
+        grid.focus()
+        page.keyboard.press("ArrowDown")
+        expect(page.get_by_role("region", name="The whole value")).to_contain_text('"slug": "ana"')
+
+        page.get_by_role("tab", name="Graph").click()
+        canvas = page.get_by_role("application")
+        expect(canvas).to_have_attribute("aria-label", re.compile("6 nodes and 5 edges"))
+        canvas.focus()
+        page.keyboard.press("ArrowRight")
+        expect(page).to_have_url(re.compile(r"select=Person"))
+
+        page.get_by_role("tab", name="JSON").click()
+        shown = page.get_by_role("region", name="Rows as JSON").text_content() or ""
+        assert json.loads(shown)[0]["a"]["id"] == "ana"
+        expect(page).to_have_url(re.compile("view=json"))
+
+
+def test_a_plan_and_a_profile_say_how_and_how_long(browser: Browser, scene: Scene) -> None:
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.goto(query_address(scene, CIRCLE, params='{"slug": "ana"}'))
+        page.get_by_role("button", name="Explain").click()
+        expect(page.get_by_role("row", name=re.compile(r"Expand \$p -Knows-> \$f"))).to_be_visible()
+        page.get_by_role("button", name="Profile", exact=True).click()
+        expect(page.get_by_text(re.compile("ms in all"))).to_be_visible()
+        expect(page.get_by_role("columnheader", name="Time")).to_be_visible()
+
+
+def test_a_hundred_thousand_rows_scroll(browser: Browser, scene: Scene) -> None:
+    rows = "\n".join(
+        json.dumps({"type": "City", "data": {"slug": f"c{n}", "name": f"City {n}", "country": "X"}})
+        for n in range(MOST)
+    )
+    scene.graph.create_branch("many")
+    scene.graph.branch("many").load(rows, mode="append", engine="inline")
+    text = 'query many() { match { $c: City { country: "X" } } return { $c.slug, $c.name } }'
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.goto(query_address(scene, text, run="1", branch="many"))
+        assert rows_shown(page) == "100,000 rows"
+        grid = page.get_by_role("grid", name="Rows")
+        assert page.locator(".virtual .line").count() < 100
+        grid.focus()
+        page.keyboard.press("Control+ArrowDown")
+        expect(page.get_by_text("row 100,000 of 100,000")).to_have_count(1)
+        expect(grid.locator("[aria-rowindex='100001']")).to_be_visible()
+        grid.evaluate("grid => { grid.scrollTop = grid.scrollHeight / 2 }")
+        expect(grid.locator("[aria-rowindex='50001']")).to_be_visible()
+    scene.graph.delete_branch("many")
+
+
+def test_only_those_who_may_are_offered_a_change(browser: Browser, scene: Scene) -> None:
+    address = query_address(scene, ADD, params='{"slug": "oslo", "country": "Norway"}')
+    with browsing(browser, scene.origin, token=TOKENS["bob"]) as (page, _):
+        page.goto(address)
+        expect(page.get_by_text("You may not change main")).to_be_visible()
+        expect(page.get_by_role("button", name=re.compile("Commit to"))).to_have_count(0)
+
+        page.goto(f"{address}&branch=review/hires")
+        page.get_by_label("Message of the commit").fill("Oslo is missing")
+        page.get_by_role("button", name="Commit to review/hires").click()
+        expect(page.get_by_text("Changed review/hires")).to_be_visible()
+    newest = scene.graph.branch("review/hires").commit
+    assert (newest.actor, newest.message) == ("bob", "Oslo is missing")
+
+
+def test_stored_queries_are_run_by_name_and_what_was_asked_is_listed(
+    browser: Browser, scene: Scene
+) -> None:
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.goto(query_address(scene, CIRCLE, params='{"slug": "bo"}'))
+        page.get_by_role("button", name="Run", exact=True).click()
+        rows_shown(page)
+        shelf = page.get_by_role("complementary", name="Stored and asked")
+        expect(shelf.get_by_role("button", name=re.compile("query circle"))).to_be_visible()
+        shelf.get_by_role("button", name=re.compile("^by_prefix")).click()
+        shelf.get_by_label("$prefix").fill("A")
+        shelf.get_by_label("$count").fill("5")
+        shelf.get_by_role("button", name="Run by_prefix").click()
+        expect(shelf.get_by_role("gridcell", name="Ana Reis")).to_be_visible()
+
+
+def test_hostile_values_are_shown_as_text(browser: Browser, scene: Scene) -> None:
+    hostile = "<img src=x onerror=\"document.title='taken'\"><script>alert(1)</script>"
+    names = {"h1": hostile, "h2": "\u202egnp.exe \U0001f469\u200d\U0001f680", "h3": "x" * 1_000_000}
+    scene.graph.create_branch("hostile")
+    scene.graph.branch("hostile").load(
+        "\n".join(
+            json.dumps({"type": "City", "data": {"slug": slug, "name": name, "country": "H"}})
+            for slug, name in names.items()
+        ),
+        message=hostile,
+    )
+    text = (
+        'query h() { match { $c: City { country: "H" } } return { $c, $c.name } order { $c.slug } }'
+    )
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.goto(query_address(scene, text, run="1", branch="hostile"))
+        assert rows_shown(page) == "3 rows"
+        cells = page.get_by_role("gridcell")
+        expect(cells.filter(has_text="<script>").first).to_be_visible()
+        cells.filter(has_text="xxxx").first.click()
+        expect(page.get_by_role("region", name="The whole value")).to_be_visible()
+        page.get_by_role("tab", name="Graph").click()
+        expect(page.get_by_role("application")).to_be_visible()
+        page.goto(f"{scene.origin}/studio#/history?branch=hostile")
+        settle(page)
+        page.get_by_role("button", name=re.compile("<img src=x")).click()
+        expect(page.get_by_role("heading", name=hostile)).to_be_visible()
+        expect(page.get_by_role("button", name="all 1,000,000 characters")).to_be_visible()
+        assert page.title() != "taken"
+        assert page.locator("main img, main script").count() == 0
+    scene.graph.delete_branch("hostile")
