@@ -230,6 +230,34 @@ FIGURES: tuple[Figure, ...] = (
         ("writes_lost", "writes of 16 writers that were lost", 0, ""),
         ("policy_decision", "a decision of the policy", 0.5),
     ),
+    *_of(
+        "Server",
+        "workers",
+        ("quiet_p99_beside_over_alone", "the same with 2 workers", 2, "×"),
+        ("memory_per_worker_mb", "memory of a worker beside 10,000 accounts", 500, "MB"),
+    ),
+    *(
+        Figure(
+            area="Server",
+            workload="workers",
+            finding=finding,
+            what=what,
+            unit="×",
+            least=least,
+        )
+        for finding, what, least in (
+            (
+                "reads_2_over_1_workers",
+                "costly reads per second with 2 workers, over 1, clients on the same cores",
+                1.7,
+            ),
+            (
+                "reads_by_processor_2_over_1_workers",
+                "the same in a second of the server's processor time",
+                0.85,
+            ),
+        )
+    ),
     Figure(
         area="Server",
         workload="server",
@@ -252,6 +280,21 @@ FIGURES: tuple[Figure, ...] = (
         "policy",
         ("large_decision", "a decision made before, 100 rules and 5,000 actors", 0.5),
         ("large_first_decision", "a new decision", 0.5),
+    ),
+    *_of(
+        "Agents",
+        "agents",
+        ("point_read", "a tool call that reads one row, over stdio", 8),
+        ("start_to_first_tools", "from the start of the process to the first tools", 800),
+        ("initialized_to_first_tools", "from the answered handshake to the first tools", 800),
+        (
+            "tools_of_a_limited_actor_tokens",
+            "tools of an actor who drafts, without annotations",
+            2_000,
+            "tokens",
+        ),
+        ("schema_of_30_types_tokens", "the schema of 30 types", 1_200, "tokens"),
+        ("guide_words", "the guide to the language", 1_500, "words"),
     ),
     *_of(
         "Schemas",

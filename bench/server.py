@@ -45,11 +45,12 @@ _NOTE = "x" * 1_000
 
 @dataclass
 class Connection:
-    """A connection that is kept open, as a client library would."""
+    """A connection that is kept open, as a client library would, until the server closes it."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     actor: str
+    is_closed: bool = False
 
     async def post(self, path: str, body: object) -> tuple[int, bytes]:
         """Send a request and give the status and the body of the answer."""
@@ -60,6 +61,7 @@ class Connection:
         )
         self.writer.write(head.encode() + data)
         headers = await self.reader.readuntil(b"\r\n\r\n")
+        self.is_closed = b"\r\nconnection: close" in headers.lower()
         length = re.search(rb"content-length: (\d+)", headers)
         assert length is not None, headers
         return int(headers[9:12]), await self.reader.readexactly(int(length[1]))
@@ -128,7 +130,7 @@ def main() -> None:
     findings: dict[str, object] = {"policy_decision": _decisions()}
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        _fill(root / "graph")
+        fill(root / "graph")
         with serving(root) as (address, _):
             findings |= asyncio.run(_reading(address, chosen.seconds))
             findings |= asyncio.run(_writing(address, chosen.seconds))
@@ -239,7 +241,7 @@ def _decisions() -> Timing:
     return timing(times)
 
 
-def _fill(root: Path) -> Graph:
+def fill(root: Path) -> Graph:
     graph = init(root, SCHEMA)
     rows: list[object] = [
         {"type": "Account", "data": {"number": n, "owner": f"owner {n % 97}"}}
@@ -265,11 +267,11 @@ def _fill_large(root: Path, megabytes: int) -> None:
 
 
 @contextmanager
-def serving(root: Path, name: str = "graph") -> Iterator[tuple[str, int]]:
+def serving(root: Path, name: str = "graph", *options: str) -> Iterator[tuple[str, int]]:
     """Run the server's command; gives its address and the number of its process."""
     (root / "policy.yaml").write_bytes(POLICY)
     command = [str(Path(sys.executable).with_name("omnigraph-server")), str(root / name)]
-    command += ["--bind", "127.0.0.1:0", "--policy", str(root / "policy.yaml")]
+    command += ["--bind", "127.0.0.1:0", "--policy", str(root / "policy.yaml"), *options]
     given = {**os.environ, "OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps(TOKENS)}
     log = root / f"{name}.log"
     with log.open("wb") as file:

@@ -69,6 +69,7 @@ LONG = (
     "tests/pipeline/test_session.py",
     "tests/pipeline/test_source.py",
     "tests/pipeline/test_spark_queries.py",
+    "tests/pipeline/test_written_frames.py",
     "tests/promises/test_a_losing_writer_is_told.py",
     "tests/promises/test_acknowledged_is_visible_and_stays.py",
     "tests/promises/test_an_error_never_becomes_visible.py",
@@ -86,4 +87,5 @@ LONG = (
     "tests/server/test_process.py",
     "tests/server/test_stopping.py",
     "tests/server/test_workers.py",
+    "tests/studio/test_screens.py",
 )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias, Union
 from omnigraph.aio.calls import Pending
 from omnigraph.aio.handle import Handle, blocking_place
 from omnigraph.aio.items import (
+    MANY,
     AsyncBlock,
     AsyncChangeSet,
     AsyncCommitChanges,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from omnigraph.export.export import ExportKeywords, ExportResult
     from omnigraph.maintain.backup import BackupKeywords
     from omnigraph.maintain.optimize import OptimizeKeywords
+    from omnigraph.merge.review_page import ReviewPage
     from omnigraph.query.editor.complete import Completions
     from omnigraph.query.editor.diagnose import Diagnosis
     from omnigraph.read.blob import Blob
@@ -416,7 +418,9 @@ class AsyncBranch(AsyncView):
 
     def log(self, *, limit: int | None = None, after: str | None = None) -> AsyncItems[Commit]:
         """Return the commits, newest first; `after` goes on behind one of them."""
-        return AsyncItems(self._calls, partial(self._handle.log, limit=limit, after=after))
+        return AsyncItems(
+            self._calls, partial(self._handle.log, limit=limit, after=after), most=MANY
+        )
 
     def changes(
         self,
@@ -591,6 +595,24 @@ class AsyncGraph(Handle[Graph]):
     async def branch_status(self) -> list[BranchStatus]:
         """Return where each branch stands: its newest commit, how far it is from `main`."""
         return await self._calls.run(self._handle.branch_status)
+
+    async def review_page(
+        self,
+        branch: str,
+        *,
+        into: str = MAIN,
+        types: Iterable[str] = (),
+        limit: int = 100,
+        after: str | None = None,
+    ) -> "ReviewPage":
+        """Return what a branch would bring to another, in all, and a page of its changes.
+
+        `after` goes on behind the `cursor` of a page; then only changes are told. Only the rows of
+        the page are read, however many changed.
+        """
+        return await self._calls.run(
+            self._handle.review_page, branch, into=into, types=types, limit=limit, after=after
+        )
 
     async def review_record(self, branch: str) -> Review | None:
         """Return what was said about a branch, and the state of its review; None if nothing."""
@@ -846,7 +868,9 @@ class AsyncGraph(Handle[Graph]):
         self, branch: str = MAIN, *, limit: int | None = None, after: str | None = None
     ) -> AsyncItems[Commit]:
         """Return the commits of a branch, newest first; `after` goes on behind one of them."""
-        return AsyncItems(self._calls, partial(self._handle.log, branch, limit=limit, after=after))
+        return AsyncItems(
+            self._calls, partial(self._handle.log, branch, limit=limit, after=after), most=MANY
+        )
 
     async def diff(
         self,

@@ -1,10 +1,13 @@
 """Items: what handles return to be read as it is used: items, batches, changes and blocks."""
 
 import asyncio
+import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -22,28 +25,43 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 H = TypeVar("H")
-_END: Any = object()
+# A step of an iterator costs a change of threads, unless several are taken at once.
+MANY = 128
+_SECONDS_AT_A_TIME = 0.005
 
 
 class AsyncItems(AsyncIterator[T]):
     """Items that are read as they are awaited; nothing is read before the first is.
 
-    `aclose`, or the end of an `async with` block, lets go of what was not read.
+    Small ones that come fast are read up to `most` at a time. `aclose`, or the end of an
+    `async with` block, lets go of what was not read.
     """
 
     def __init__(
-        self, calls: Calls, read: Callable[[], Iterator[T]], call: Call | None = None
+        self,
+        calls: Calls,
+        read: Callable[[], Iterator[T]],
+        call: Call | None = None,
+        *,
+        most: int = 1,
     ) -> None:
         self._calls = calls
         self._read = read
         self._call = call or Call()
+        self._most = most
         self._rest: Iterator[T] | None = None
+        self._ready: deque[T] = deque()
+        self._failed: Exception | None = None
 
     async def __anext__(self) -> T:
-        found = await self._calls.run_in(self._call, self._next)
-        if found is _END:
+        if not self._ready:
+            if self._failed is not None:
+                failed, self._failed = self._failed, None
+                raise failed
+            self._ready = await self._calls.run_in(self._call, self._more)
+        if not self._ready:
             raise StopAsyncIteration
-        return found
+        return self._ready.popleft()
 
     async def __aenter__(self) -> Self:
         return self
@@ -58,12 +76,25 @@ class AsyncItems(AsyncIterator[T]):
 
     async def aclose(self) -> None:
         """Let go of what was not read; there are no more items then."""
+        self._ready.clear()
         await self._calls.run(self._close)
 
-    def _next(self) -> T:
+    def _more(self) -> deque[T]:
+        """Return the next items, none at the end; what fails behind some is raised after them."""
         if self._rest is None:
             self._rest = self._read()
-        return next(self._rest, _END)
+        found: deque[T] = deque()
+        end = time.monotonic() + _SECONDS_AT_A_TIME
+        try:
+            for each in islice(self._rest, self._most):
+                found.append(each)
+                if time.monotonic() > end:
+                    break
+        except Exception as error:
+            if not found:
+                raise
+            self._failed = error
+        return found
 
     def _close(self) -> None:
         close = getattr(self._rest, "close", None)
@@ -129,7 +160,7 @@ class AsyncChangeSet:
         return f"Async{self._changes!r}"
 
     def __aiter__(self) -> AsyncItems[Change]:
-        return AsyncItems(self._calls, partial(iter, self._changes))
+        return AsyncItems(self._calls, partial(iter, self._changes), most=MANY)
 
     @property
     def blocking(self) -> ChangeSet:
@@ -168,7 +199,7 @@ class AsyncChangeSet:
 
     def documents(self) -> "AsyncItems[dict[str, Json]]":
         """Return the changes one by one, each as JSON."""
-        return AsyncItems(self._calls, self._changes.documents)
+        return AsyncItems(self._calls, self._changes.documents, most=MANY)
 
     async def summary(self) -> "dict[str, Json]":
         """Return everything but the rows as JSON: versions, counts and schema steps."""

@@ -33,8 +33,10 @@ from omnigraph.api.operations.maintenance import (
 )
 from omnigraph.api.operations.read import GetEntity, GetSnapshot
 from omnigraph.api.operations.reviews import (
+    MOST_CHANGES,
     BranchStatus,
     CommentReview,
+    GetReviewPage,
     GetReviewRecord,
     ListBranchStatus,
     SetReview,
@@ -51,7 +53,7 @@ from omnigraph.api.operations.runs import (
 from omnigraph.api.operations.write import Ingest
 from omnigraph.api.queries import Queries
 from omnigraph.api.texts import schema_source
-from omnigraph.api.view import Place, View, place_of
+from omnigraph.api.view import Place, View, check_limit, names_of, place_of
 from omnigraph.errors import InputError, OmniGraphError, OutcomeUnknownError
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
 from omnigraph.html import html_facts
@@ -86,6 +88,7 @@ if TYPE_CHECKING:
     from omnigraph.export.export import ExportKeywords, ExportResult
     from omnigraph.maintain.backup import BackupKeywords
     from omnigraph.maintain.optimize import OptimizeKeywords
+    from omnigraph.merge.review_page import ReviewPage
     from omnigraph.policy.actions import Decider
     from omnigraph.read.execution import Budget
     from omnigraph.report.page import ShownChanges
@@ -242,6 +245,26 @@ class Graph(Closing):
     def branch_status(self) -> list[BranchStatus]:
         """Return where each branch stands: its newest commit, how far it is from `main`."""
         return self.backend.run(ListBranchStatus(limit=None))
+
+    def review_page(
+        self,
+        branch: str,
+        *,
+        into: str = MAIN,
+        types: Iterable[str] = (),
+        limit: int = 100,
+        after: str | None = None,
+    ) -> "ReviewPage":
+        """Return what a branch would bring to another, in all, and a page of its changes.
+
+        `after` goes on behind the `cursor` of a page; then only changes are told. Only the rows of
+        the page are read, however many changed.
+        """
+        check_limit(limit, MOST_CHANGES)
+        asked = {"branch": branch, "into": into, "limit": limit, "cursor": after}
+        return self.backend.run(
+            GetReviewPage.decode({**asked, "types": names_of(types, "types") or None})
+        )
 
     def review_record(self, branch: str) -> Review | None:
         """Return what was said about a branch, and the state of its review; None if nothing."""

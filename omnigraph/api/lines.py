@@ -1,11 +1,9 @@
 """Lines: whatever a user hands to a load, as JSON lines for a server."""
 
 import base64
-import gzip
 import json
 import math
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,7 +15,6 @@ from omnigraph.errors import (
     InputError,
     Json,
     UnavailableError,
-    UnreadableError,
     Violation,
     ViolationsError,
 )
@@ -187,39 +184,34 @@ def _file(source: "LoadSource", catalog: Callable[[], Catalog]) -> tuple[str, It
 
     name = source.file.name
     match source.format:
-        case Format.JSONL | Format.GZIP:
-            is_zipped = source.format is Format.GZIP
+        case Format.JSONL | Format.PACKED:
+            is_packed = source.format is Format.PACKED
             stored = None if source.type is None else find_type(source.type, catalog())
-            opened = source.file.unzipped() if is_zipped else source.file.open()
+            opened = source.file.unpacked() if is_packed else source.file.open()
             return name, _records(_content(opened), stored)
-        case Format.PARQUET:
-            return name, _rows(find_type(source.type or "", catalog()), _parquet(source))
-        case Format.CSV | Format.CSV_GZIP:
+        case Format.PARQUET | Format.ARROW | Format.ARROW_STREAM:
+            return name, _rows(find_type(source.type or "", catalog()), _typed(source))
+        case Format.CSV | Format.CSV_PACKED:
             hint = "load it where the graph is, or read it into a frame"
             raise UnavailableError(f"'{name}' is not sent to a server", hint=hint)
 
 
-def _parquet(source: "LoadSource") -> "Iterator[pa.RecordBatch]":
-    import pyarrow.parquet as pq
+def _typed(source: "LoadSource") -> "Iterator[pa.RecordBatch]":
+    from omnigraph.write.load.splits import splits_of, tabular_rows
 
-    with source.file.open() as file:
-        yield from pq.ParquetFile(file).iter_batches()
+    for split in splits_of([source], slots=1):
+        with tabular_rows(split).opened() as (_, batches):
+            yield from batches
 
 
 @contextmanager
 def _opened(name: str) -> Iterator[BinaryIO]:
-    try:
-        with Path(name).open("rb") as file:
-            if not name.lower().endswith(".gz"):
-                yield file
-                return
-            with gzip.GzipFile(fileobj=file) as unzipped:
-                yield cast(BinaryIO, unzipped)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as bad:
-        raise UnreadableError(f"'{name}' is not sound gzip: {bad}") from None
-    except OSError as bad:
-        reason = bad.strerror or type(bad).__name__
-        raise UnreadableError(f"cannot read '{name}': {reason}") from None
+    from omnigraph.write.load.files import files_at, packing_of
+
+    (file,) = files_at([name])
+    is_packed = name.lower().endswith(".gz") or packing_of(file.head()) is not None
+    with file.unpacked() if is_packed else file.open() as opened:
+        yield opened
 
 
 def _content(opened: AbstractContextManager[BinaryIO]) -> Iterator[bytes]:

@@ -57,6 +57,7 @@ _HOMES = {
     "example": "example",
     "mcp": "mcp.family",
     "doctor": "doctor",
+    "spark": "doctor",
     "completion": "completion",
 }
 

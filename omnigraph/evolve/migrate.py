@@ -212,7 +212,7 @@ class _Migration:
         """Return the staged tables of the new schema, and the schema that the commit will name."""
         repository, catalog = self.repository, self.catalog
         states = migrate_tables(repository, self.snapshot, catalog, branch, self.deadline)
-        looked_at = frozenset(stored.identity for stored, _ in self._rules()) | self._sources()
+        looked_at = frozenset(stored.identity for stored, _ in self._rules()) | self._ends()
         dropped = frozenset(self.snapshot.commit.tables) - catalog.by_identity.keys()
         return WriteSet(
             base=self.snapshot,
@@ -258,13 +258,19 @@ class _Migration:
             if isinstance(step, AddType | RestoreType) and self.costs.count_sources(step):
                 yield self.catalog.edges[step.name]
 
-    def _sources(self) -> frozenset[str]:
-        """Return the existing tables whose nodes need edges of a new type."""
-        found = (
-            self.catalog.nodes[edge.source].identity
+    def _ends(self) -> frozenset[str]:
+        """Return the existing tables of nodes that need new edges, or to which old ones lead."""
+        new = [
+            edge
             for edge in self.catalog.edges.values()
-            if edge.identity not in self.snapshot.commit.tables and edge.cardinality.minimum > 0
-        )
+            if edge.identity not in self.snapshot.commit.tables
+        ]
+        dropped = self.snapshot.catalog.dropped_types
+        names = {edge.source for edge in new if edge.cardinality.minimum > 0}
+        names |= {
+            end for edge in new if edge.identity in dropped for end in (edge.source, edge.target)
+        }
+        found = {self.catalog.nodes[name].identity for name in names}
         return frozenset(found) & frozenset(self.snapshot.commit.tables)
 
 

@@ -17,6 +17,7 @@ conflict       one row that two sides changed incompatibly, and the choices that
 outcome        what a merge did or would do
 blame          which commit set each property of a node or edge to its value
 blamed         one property, its value, and the commit that set it
+review_page    what a branch would bring to another, counted by type and a page at a time
 reviews        what was said about a branch, kept beside the graph and never in its history
 review_record  what people said about a branch before it is merged, and what they decided
 runs           changes on a hidden branch, published together or discarded

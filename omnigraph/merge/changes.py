@@ -56,7 +56,7 @@ class SnapshotChanges(ChangeSet):
             for rows in found.changes():
                 self.deadline.check_cancelled()
                 if self.filter.admits_op(rows.op):
-                    yield from _entities(rows)
+                    yield from entities_of(rows)
 
     @cached_property
     def stats(self) -> Mapping[str, Mapping[Op, int]]:
@@ -82,7 +82,8 @@ class SnapshotChanges(ChangeSet):
         return found
 
 
-def _entities(rows: RowChanges) -> Iterator[Change]:
+def entities_of(rows: RowChanges) -> Iterator[Change]:
+    """Yield some changes one by one, each with its row before and after."""
     stored = rows.stored
     names = {column: field_name(stored, column) for column in shown_columns(stored)}
     before, after = (

@@ -1,4 +1,4 @@
-"""Spark: the runtime alone: the session, its Java, the runners and the connector.
+"""Spark: the runtime alone: the session, its Java, and the runners.
 
 choice     whether work runs in this process or on Spark, one function for each kind of work
 session    the one Spark session of this process, started when it is first needed
@@ -9,7 +9,8 @@ job        a Spark job that reports how far it is, can be cancelled, and fails i
 interrupt  ctrl-C cancels the jobs of Spark and is then a KeyboardInterrupt, as always
 progress   what long work reports while it runs
 deadline   until when long work may run, and whether anybody still waits for it
-connector  the tables of a graph as a Spark data source, `format("omnigraph")`, to read
+connector  the types of Spark for the values of a graph, and how a session knows the source
 filters    the conditions of Spark that Lance decides just as Spark would
+defaults   the settings with which a cluster runs OmniGraph well, as a `spark-defaults.conf`
 doctor     checks that everything the library needs is installed and works
 """

@@ -57,7 +57,7 @@ def _imports(trees: list[ast.Module], body: str) -> str:
         "from typing import TYPE_CHECKING, Self, TypeAlias, Union",
         "from omnigraph.aio.calls import Pending",
         "from omnigraph.aio.handle import Handle, blocking_place",
-        "from omnigraph.aio.items import (AsyncBlock, AsyncChangeSet, AsyncCommitChanges,",
+        "from omnigraph.aio.items import (MANY, AsyncBlock, AsyncChangeSet, AsyncCommitChanges,",
         "    AsyncItems, AsyncResultStream, AsyncWatch, blocking_changes, changes_of)",
         "from omnigraph.aio.queries import AsyncQueries",
         "from omnigraph.api.branch import Branch",
@@ -139,7 +139,8 @@ def _method(given: ast.FunctionDef) -> str:
         found = f"return Async{returns}(await {done}, self._calls)"
         return _written(given, "async def", f'"Async{returns}"', found)
     if returns in ITEMS:
-        found = f"return AsyncItems(self._calls, {later})"
+        most = ", most=MANY" if returns == "Log" else ""
+        found = f"return AsyncItems(self._calls, {later}{most})"
         return _written(given, "def", f"AsyncItems[{ITEMS[returns]}]", found)
     if returns == "Iterator[CommitChanges]":
         each = f"map(partial(changes_of, self._calls), {call}({', '.join(arguments)}))"

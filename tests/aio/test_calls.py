@@ -12,6 +12,8 @@ import httpx
 import pytest
 
 from omnigraph import aio
+from omnigraph.aio.calls import Calls
+from omnigraph.aio.items import AsyncItems
 from omnigraph.aio.transport import LoopTransport
 from omnigraph.errors import CancelledError, HeadMovedError, InputError, UnreachableError
 from omnigraph.read.operators import walk
@@ -173,6 +175,30 @@ async def test_errors_are_those_of_the_blocking_handles(graph: aio.Graph) -> Non
     async with aio.connect("http://127.0.0.1:9") as nowhere:
         with pytest.raises(UnreachableError):
             await nowhere.branches()
+
+
+async def test_items_that_come_fast_are_read_many_at_a_time_and_keep_their_order() -> None:
+    calls, threads = Calls(1), []
+
+    def numbers() -> Iterator[int]:
+        for number in range(300):
+            threads.append(number)
+            yield number
+        raise ZeroDivisionError
+
+    found = []
+    items = AsyncItems(calls, numbers, most=100)
+
+    async def read() -> None:
+        async for each in items:
+            found.append(each)
+            assert len(threads) <= each + 100
+
+    with pytest.raises(ZeroDivisionError):
+        await read()
+    assert found == list(range(300))
+    with pytest.raises(StopAsyncIteration):
+        await anext(items)
 
 
 async def test_an_export_that_nobody_finished_lets_go_of_its_connection(graph: aio.Graph) -> None:

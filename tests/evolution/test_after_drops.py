@@ -1,15 +1,20 @@
 """After a drop and after what was dropped came back, everything else works as before."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError
+from omnigraph.evolve import migrate
+from omnigraph.evolve.migrate import migrate_tables
+from omnigraph.versioning.commit import TableState
 from tests.evolution.test_drops import NO_AGE, NO_CITY, PERSON, change, dropped
 from tests.evolution.town import PEOPLE, SCHEMA, edited, rows
 
+NO_LIVES = edited(("edge Lives: Person -> City @card(0..1) { since: I32? }\n", ""))
 KINDS = {
     "tags": "[String]?",
     "days": "[Date]?",
@@ -106,3 +111,57 @@ def test_a_restored_property_keeps_a_rule_that_it_gets_anew(graph: Graph) -> Non
     assert [each.id for each in plan.violations] == ["p02"]
     graph.apply_schema(loose)
     assert len({row["mail"] for row in rows(graph, PERSON)}) == PEOPLE - 1
+
+
+def test_a_property_is_added_after_the_last_one_was_dropped_and_the_files_are_new(
+    graph: Graph,
+) -> None:
+    bare = edited(
+        ("  score: F64?\n", ""),
+        ("  @range(score, 0.0..9.0)\n", ""),
+    )
+    asked = "query q() { match { $p: Person } return { $p.score as s } order { $p.name } }"
+    graph.query(asked)
+    dropped(graph, bare)
+    graph.optimize()
+
+    graph.apply_schema(bare.replace("bio:", "marks: F64 @default(1.5)\n  bio:"))
+
+    marks = graph.query(asked.replace("score", "marks"))
+    assert {row["s"] for row in marks} == {1.5}
+    graph.apply_schema(SCHEMA.replace("bio:", "marks: F64 @default(1.5)\n  bio:"))
+    assert [row["s"] for row in graph.query(asked)] == [each / 2 for each in range(PEOPLE)]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "text"),
+    [
+        (SCHEMA, NO_CITY, 'insert City { name: "jena" }'),
+        (NO_LIVES, SCHEMA, 'delete City where name = "ulm"'),
+    ],
+)
+def test_a_writer_in_between_is_seen(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, first: str, then: str, text: str
+) -> None:
+    if first != SCHEMA:
+        dropped(graph, first)
+    other = open_graph(graph.uri, durable=False)
+    plans: list[dict[str, TableState]] = []
+
+    def meanwhile(*given: Any, **more: Any) -> dict[str, TableState]:
+        made = migrate_tables(*given, **more)
+        if not plans:
+            change(other, text)
+        plans.append(made)
+        return made
+
+    monkeypatch.setattr(migrate, "migrate_tables", meanwhile)
+
+    done = graph.apply_schema(then, allow_data_loss=True)
+
+    assert len(plans) == 2
+    assert graph.fsck().is_sound
+    if then == SCHEMA:
+        assert {row["dst"] for row in rows(graph, "edge:Lives")} == {"bonn"}
+    else:
+        assert done.plan.steps[0].rows_hidden == 3

@@ -28,6 +28,10 @@ SHAPES = {
     ),
     "filled": edited((SCORE, f"{SCORE} @index\n  rank: I32 @default(3)")),
     "new types": f"{SCHEMA}node Dog {{ name: String @key }}\nedge Owns: Person -> Dog\n",
+    "dropped": edited(
+        ("  age: I32? @index\n", ""),
+        ("edge Lives: Person -> City @card(0..1) { since: I32? }\n", ""),
+    ),
 }
 
 
@@ -62,7 +66,7 @@ def continued(root: Path, desired: str, applied: bool) -> None:
     graph = open_graph(root, durable=False)
     assert Path(root, "_schema.pg").read_text() == (desired if applied else SCHEMA)
     graph.mutate('query q() { insert City { name: "jena" } }')
-    assert graph.apply_schema(desired).applied is not applied
+    assert graph.apply_schema(desired, allow_data_loss=True).applied is not applied
     assert len(rows(graph, "node:City")) == 3
     assert checked(root, desired)
     assert Path(root, "_schema.pg").read_text() == desired

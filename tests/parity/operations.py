@@ -307,6 +307,12 @@ def a_merge_of_dates_with_conflicts(g: Graph, _: Path) -> object:
 
 
 # Reviews
+add("a page of a review", lambda g, _: g.review_page("dates", limit=1))
+add("a review of some types", lambda g, _: g.review_page("inbox", types=["Person"]))
+add("a page behind no cursor", lambda g, _: g.review_page("dates", after="nothing"))
+add("a page of no rows", lambda g, _: g.review_page("dates", limit=0))
+add("a review of no type", lambda g, _: g.review_page("dates", types=["Persn"]))
+add("a review into nothing", lambda g, _: g.review_page("dates", into="nothing"))
 add("no review", lambda g, _: g.review_record("draft"))
 add("open a review", lambda g, _: g.set_review("dates", "open", "look at the dates"))
 add(

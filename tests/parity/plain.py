@@ -19,7 +19,7 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
 
 _ULID = re.compile(r"\b(?:__run__)?[0-7][0-9A-HJKMNP-TV-Z]{25}\b")
-_TIMES = ("created_at", "updated_at", "milliseconds")
+_TIMES = ("at", "created_at", "updated_at", "milliseconds")
 
 
 @dataclass(frozen=True)

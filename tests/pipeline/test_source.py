@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from omnigraph.api.graph import Graph, init
-from omnigraph.spark.connector import OmniGraphSource, register
+from omnigraph.connector.source import OmniGraphSource
+from omnigraph.spark.connector import register
 from tests.pipeline.drivers import Driver
 from tests.pipeline.loads import person, text
 from tests.pipeline.rich import ODD, rich_graph
@@ -23,18 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
-CONDITIONS = (
-    "slug >= 'b' AND age > 1",
-    "age <=> NULL",
-    "NOT (age = 1)",
-    "age IN (1, 3) OR age IS NULL",
-    "age NOT IN (1, 3)",
-    "name LIKE 'a%' AND name LIKE '%north'",
-    "name LIKE '%of%' AND born > DATE'2001-01-01'",
-    "seen > TIMESTAMP'2001-01-02 12:00:00.001Z' AND age < 4",
-    "points > 4294967290 AND slug < 'd'",
-    "ratio = 0 OR isnan(ratio)",
-)
 
 
 @pytest.fixture
@@ -226,7 +216,8 @@ def test_a_frame_stays_at_its_commit_while_others_write(people: Graph, read: Rea
         ),
         ({"columns": "slug,agee"}, "InputError: Person has no column 'agee'; did you mean 'age'?"),
         ({"columns": "age,age"}, "InputError: the column 'age' is listed twice"),
-        ({"pushdown": "yes"}, "InputError: expected true or false for 'pushdown', found 'yes'"),
+        ({"pushdown": "true"}, "InputError: unknown option 'pushdown'; the options are"),
+        ({"time": "soon"}, "InputError: the option 'time' is not a time: 'soon'"),
     ],
 )
 def test_what_is_wrong_with_the_options_is_said(
@@ -238,13 +229,7 @@ def test_what_is_wrong_with_the_options_is_said(
     elif options == {"path": "{uri}"}:
         complete = {"path": people.uri}
     reader = spark.read.format("omnigraph").options(**complete)
-    assert said(reader.load).removeprefix("omnigraph.errors.").startswith(reason)
-
-
-def test_writing_is_refused(people: Graph, read: Read) -> None:
-    frame = read(people)
-    told = said(lambda: frame.write.format("omnigraph").mode("append").save(people.uri))
-    assert told.endswith("Spark cannot write to a graph; load the frame: graph.load(frame, type=…)")
+    assert said(lambda: reader.load().count()).removeprefix("omnigraph.errors.").startswith(reason)
 
 
 @pytest.fixture(scope="module")
@@ -268,54 +253,80 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return graph
 
 
-@pytest.mark.usefixtures("pushing")
-def test_a_condition_finds_the_same_rows_whoever_decides_it(rows: Graph, read: Read) -> None:
-    plain = [f"({condition}) AS c{at}" for at, condition in enumerate(CONDITIONS)]
-    decided = read(rows).selectExpr("slug", *plain).collect()
-    for at, condition in enumerate(CONDITIONS):
-        wanted = sorted(row["slug"] for row in decided if row[f"c{at}"])
-        assert slugs(read(rows, pushDown="true").filter(condition)) == wanted, condition
-        assert slugs(read(rows).filter(condition)) == wanted, condition
+@pytest.mark.parametrize(
+    ("where", "same"),
+    [
+        ("slug >= 'b' and age > 1", "slug >= 'b' AND age > 1"),
+        ("age is null", "age IS NULL"),
+        ("not (age = 1)", "NOT (age = 1)"),
+        ("age != 1", "age != 1"),
+        ("age in [1, 3] or age is null", "age IN (1, 3) OR age IS NULL"),
+        ("not (age in [1, 3])", "age NOT IN (1, 3)"),
+        ("name starts_with 'a' or name contains 'of'", "name LIKE 'a%' OR name LIKE '%of%'"),
+        ("born > date('2001-01-01')", "born > DATE'2001-01-01'"),
+    ],
+)
+def test_a_condition_finds_the_same_rows_whoever_decides_it(
+    rows: Graph, read: Read, where: str, same: str
+) -> None:
+    where = where.replace("'", '"')
+    assert slugs(read(rows, where=where)) == slugs(read(rows).filter(same))
+    assert slugs(read(rows, where=where, columns="slug")) == slugs(read(rows).filter(same))
 
 
-def plan_of(frame: "DataFrame") -> str:
-    classic: Any = frame
-    return str(classic._jdf.queryExecution().executedPlan().toString())
-
-
-@pytest.mark.usefixtures("pushing")
-def test_what_lance_decides_spark_does_not_decide_again(rows: Graph, read: Read) -> None:
-    once = read(rows, pushdown="true").filter("age > 1 AND name LIKE 'a%'")
-    rest = read(rows, pushdown="true").filter("age > 1 AND points > 5")
-    assert "Filter (" not in plan_of(once)
-    left = plan_of(rest).partition("Filter (")[2].partition("\n")[0]
-    assert "points" in left
-    assert "age" not in left
+def test_what_the_store_does_not_decide_is_refused(rows: Graph, read: Read) -> None:
+    refused = {
+        "ratio > 0.5": "InputError: the store does not decide `ratio > 0.5`; leave it to Spark",
+        "age + 1 > 2": "InputError: the store does not decide",
+        "agee > 1": "QueryError: ",
+        "age > 1 delete Person where age > 2": "InputError: the option 'where' is one condition",
+    }
+    for where, reason in refused.items():
+        told = said(partial(read, rows, where=where))
+        assert told.removeprefix("omnigraph.errors.").startswith(reason), told
 
 
 @pytest.mark.usefixtures("pushing")
 def test_several_queries_on_one_frame_do_not_get_into_each_others_way(
     people: Graph, read: Read
 ) -> None:
-    frame = read(people)
-    assert slugs(frame.filter("age = 1")) == ["ann"]
-    assert slugs(frame) == ["ann", "bob", "cy"]
-    assert slugs(frame.filter("age = 1").union(frame.filter("age = 2"))) == ["ann", "bob"]
+    for frame in (read(people), read(people, where="age = 1 or age = 2 or age is null")):
+        assert slugs(frame.filter("age = 1")) == ["ann"]
+        assert slugs(frame) == ["ann", "bob", "cy"]
+        assert slugs(frame.filter("age = 1").union(frame.filter("age = 2"))) == ["ann", "bob"]
+        assert frame.join(frame.filter("age = 2"), "slug").count() == 1
+        assert frame.count() == 3
 
 
-@pytest.mark.usefixtures("pushing")
-def test_spark_mixes_up_what_it_pushed_down_for_one_frame(people: Graph, read: Read) -> None:
-    """The reason why `pushdown` is off by default; should this fail, it can be on."""
-    frame = read(people, pushdown="true")
-    assert slugs(frame.filter("age = 1")) == ["ann"]
-    assert slugs(frame) == ["ann"], "Spark is mended: all three rows are right"
+def test_a_frame_is_of_the_commit_that_a_branch_had_at_a_time(people: Graph, read: Read) -> None:
+    before = people.snapshot().commit
+    people.load(text(person("dan")), engine="inline")
+    after = people.snapshot().commit
+
+    at = {each.id: datetime.fromtimestamp(each.created_at / 1e6, UTC) for each in (before, after)}
+
+    assert slugs(read(people, time=at[before.id].isoformat())) == ["ann", "bob", "cy"]
+    assert slugs(read(people, time=at[after.id].isoformat())) == ["ann", "bob", "cy", "dan"]
+    assert "had no commit at" in said(lambda: read(people, time="2001-01-31T12:00:00Z"))
 
 
-def test_push_down_needs_the_setting_of_spark(people: Graph, read: Read) -> None:
-    from pyspark.errors import AnalysisException
+def test_a_query_is_a_frame_with_the_columns_of_its_return(
+    spark: "SparkSession", people: Graph
+) -> None:
+    def asked(query: str, **options: str) -> "DataFrame":
+        reader = spark.read.format("omnigraph").options(path=people.uri, query=query)
+        return reader.options(**options).load()
 
-    with pytest.raises(AnalysisException, match=PUSH_DOWN):
-        read(people, pushdown="true").count()
+    aged = "query aged($age: I32) { match { $p: Person  $p.age < $age } return { $p.slug, $p } }"
+    frame = asked(aged, params='{"age": 2}')
+    people.load(text(person("al", 0)), engine="inline")
+
+    assert [(row[0], row[1]["age"]) for row in frame.collect()] == [("ann", 1)]
+    assert frame.count() == 1
+    assert asked("match { $p: Person } return { count(*) as n }").collect() == [(4,)]
+    assert "'q' is a mutation" in said(lambda: asked("query q() { delete Person where age = 1 }"))
+    assert "ParamsError" in said(lambda: asked(aged))
+    assert "exclude each other" in said(lambda: asked(aged, type="Person"))
 
 
 @pytest.mark.parametrize("lane", ["moto"], indirect=True)

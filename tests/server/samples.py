@@ -87,6 +87,7 @@ SAMPLES: dict[str, Callable[[Served], Sample]] = {
     "watch": lambda _: Sample(query={"follow": "false"}),
     "branches": lambda _: Sample(),
     "branch_status": lambda _: Sample(query={"limit": 2}),
+    "review": lambda served: Sample(query={"branch": _new_branch(served), "limit": 2}),
     "review_record": lambda served: Sample(query={"branch": _new_branch(served)}),
     "set_review": lambda served: Sample(body={"branch": _new_branch(served), "state": "approved"}),
     "comment_review": lambda served: Sample(
@@ -142,6 +143,7 @@ UNKNOWN: dict[str, Sample] = {
     "diff": Sample(body={"from": "main", "to": NO_COMMIT}),
     "changes": Sample(query={"since": NO_COMMIT}),
     "watch": Sample(query={"since": NO_COMMIT}),
+    "review": Sample(query={"branch": "nowhere"}),
     "review_record": Sample(query={"branch": "nowhere"}),
     "set_review": Sample(body={"branch": "nowhere", "state": "open"}),
     "comment_review": Sample(body={"branch": "nowhere", "message": "x"}),

@@ -156,6 +156,13 @@ def test_a_merge_in_python_takes_a_limit_of_memory(tmp_path: Path) -> None:
     assert sum(each.count(b"\n") for each in graph.export(types=["Person"])) == 500
 
 
+@pytest.mark.parametrize("limited", [{"changes_seconds": 1e-9}], indirect=True)
+def test_a_review_is_counted_as_changes(limited: Served) -> None:
+    _, _, hint = refused(limited.ask("GET", "/review?branch=draft"))
+
+    assert "raise its limit changes_seconds" in hint
+
+
 def test_every_budget_is_a_limit_of_the_server() -> None:
     names = {each.name for each in fields(Limits)}
 

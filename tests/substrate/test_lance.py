@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import lance
 import pyarrow as pa
@@ -21,6 +22,7 @@ from lance.fragment import FragmentMetadata, write_fragments
 from lance.indices import IndexSegmentDescription
 from lance.lance import _Session as Session
 from lance.query import MatchQuery, PhraseQuery
+from lance.schema import LanceSchema
 
 from omnigraph.storage.indexes import TOKENIZER
 
@@ -617,3 +619,44 @@ def test_rows_are_taken_by_address_unless_deleted_and_by_count_within_a_fragment
 
     assert by_address == [[], ["c"]]
     assert fragment.take([1], columns=["id"])["id"].to_pylist() == ["c"]
+
+
+def test_a_schema_keeps_the_numbers_of_its_columns_when_some_are_left_out(
+    tmp_path: Path,
+) -> None:
+    rows = pa.table({"id": ["a"], "tags": [["x"]], "age": [1], "name": ["n"]})
+    dataset = lance.write_dataset(rows, tmp_path / "t")
+    reduced: tuple[Any, ...] = tuple(dataset.lance_schema.__reduce__())
+    make, (metadata, *fields) = reduced
+    # The list has a field for its items.
+    left = make(metadata, fields[0], fields[4], fields[1], fields[2])
+
+    change = Transaction(dataset.version, LanceOperation.Project(left))
+    dropped = lance.LanceDataset.commit(dataset, change, detached=True)
+
+    assert [(each.name(), each.id()) for each in dropped.lance_schema.fields()] == [
+        ("id", 0),
+        ("name", 4),
+        ("tags", 1),
+    ]
+    assert dropped.to_table().to_pylist() == [{"id": "a", "name": "n", "tags": ["x"]}]
+    assert dataset.checkout_version(dataset.version).to_table() == rows
+
+
+def test_the_number_of_a_column_that_files_still_have_is_not_given_to_another(
+    tmp_path: Path,
+) -> None:
+    dataset = lance.write_dataset(pa.table({"id": ["a"], "age": [1]}), tmp_path / "t")
+    reduced: tuple[Any, ...] = tuple(dataset.lance_schema.__reduce__())
+    make, (metadata, *fields) = reduced
+    change = Transaction(dataset.version, LanceOperation.Project(make(metadata, fields[0])))
+    dropped = lance.LanceDataset.commit(dataset, change, detached=True)
+    fragments = [each.metadata for each in dropped.get_fragments()]
+    wider = LanceSchema.from_pyarrow(pa.schema([*dropped.schema, pa.field("size", pa.int64())]))
+
+    with pytest.raises(OSError, match="already used by current or dropped fields"):
+        lance.LanceDataset.commit(
+            dropped,
+            Transaction(dropped.version, LanceOperation.Merge(fragments, wider)),
+            detached=True,
+        )

@@ -1,5 +1,6 @@
 """Reviews: where the branches of a graph at hand stand, and what was said about them."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from omnigraph.api.access import Access
@@ -8,6 +9,7 @@ from omnigraph.api.local.places import Functions, check_standing
 from omnigraph.api.operations.reviews import (
     BranchStatus,
     CommentReview,
+    GetReviewPage,
     GetReviewRecord,
     ListBranchStatus,
     ReviewChange,
@@ -20,7 +22,9 @@ from omnigraph.versioning.names import MAIN, normalize_name
 from omnigraph.versioning.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from omnigraph.merge.review_page import ReviewPage
     from omnigraph.merge.review_record import ReviewEvent
+    from omnigraph.write.load.options import BulkKeywords
 
 
 def list_branch_status(
@@ -57,6 +61,64 @@ def _status(access: Access, name: str, state: ReviewState | None) -> BranchStatu
         message=head.message,
         review=None if state is None else str(state),
     )
+
+
+def get_review_page(access: Access, operation: GetReviewPage, options: CallOptions) -> "ReviewPage":
+    """Return what a branch would bring to another, and a page of its changes.
+
+    A cursor names the commits that its pages compare, so that they fit together although the
+    branch moves meanwhile.
+    """
+    from omnigraph.merge.bulk import make_task_merger
+    from omnigraph.merge.merge import MergeOptions, preview
+    from omnigraph.merge.review_page import (
+        ReviewPage,
+        ReviewPlace,
+        count_changes,
+        page_changes,
+    )
+    from omnigraph.merge.reviews import find_review
+    from omnigraph.merge.row_change import ChangeFilter
+    from omnigraph.spark.choice import Engine
+    from omnigraph.spark.deadline import deadline_of
+    from omnigraph.versioning.history import merge_base
+
+    repository = access.repository
+    theirs = access.standing(operation.branch, Action.READ)
+    ours = access.standing(operation.into, Action.READ)
+    deadline = deadline_of("review", options.seconds, options.cancelled, options.bytes)
+    if operation.cursor is None:
+        base = repository.pin(merge_base(repository, ours.commit.id, theirs.commit.id))
+        start = ReviewPlace(base.commit.id, theirs.commit.id)
+    else:
+        start = ReviewPlace.parse(operation.cursor)
+        base, theirs = access.pin(start.base), access.pin(start.head)
+    wanted = ChangeFilter.parse(None, operation.types, None).bound(base.catalog, theirs.catalog)
+    ends = base, theirs
+    changes, cursor = page_changes(repository, ends, wanted, start, operation.limit, deadline)
+    page = ReviewPage(
+        branch=normalize_name(operation.branch),
+        into=normalize_name(operation.into),
+        base=base.commit.id,
+        head=theirs.commit.id,
+        into_head=ours.commit.id,
+        review=find_review(repository, operation.branch),
+        changes=changes,
+        cursor=cursor,
+    )
+    if operation.cursor is not None:
+        return page
+    pinned = theirs, ours
+    # A page of a review starts no Spark; large types are merged here, a part at a time.
+    bulk: BulkKeywords = {
+        "engine": Engine.INLINE,
+        "seconds": options.seconds,
+        "bytes": options.bytes,
+        "cancelled": options.cancelled,
+    }
+    how = MergeOptions(bulk=make_task_merger(bulk))
+    found = preview(repository, page.branch, page.into, how, pinned=pinned)
+    return replace(page.with_merge(found), counts=count_changes(base, theirs, deadline))
 
 
 def get_review_record(access: Access, operation: GetReviewRecord, _: CallOptions) -> Review | None:
@@ -145,6 +207,7 @@ def _with(access: Access, branch: str, event: "ReviewEvent") -> Review:
 
 FUNCTIONS: Functions = {
     ListBranchStatus: list_branch_status,
+    GetReviewPage: get_review_page,
     GetReviewRecord: get_review_record,
     SetReview: set_review,
     CommentReview: comment_review,

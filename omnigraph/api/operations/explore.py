@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, field
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Document, Key, PlaceOperation, Shape, get
+from omnigraph.api.operation import Document, Key, PlaceOperation, Shape, Work, get
 
 if TYPE_CHECKING:
     from omnigraph.read.hits import Hits
@@ -82,6 +82,7 @@ class NeighborsShape(Shape, frozen=True, kw_only=True):
 class SearchNodes(PlaceOperation["Hits"], frozen=True, kw_only=True):
     """Return the nodes that a text may mean, best first: by key, by words and by meaning."""
 
+    work = Work.QUERY
     endpoint = get("/search", "search", HitsShape)
 
     text: str
@@ -97,6 +98,7 @@ class SearchNodes(PlaceOperation["Hits"], frozen=True, kw_only=True):
 class GetNeighbors(PlaceOperation["Neighborhood"], frozen=True, kw_only=True):
     """Return how many edges of each type a node has; with `edge`, a page of them."""
 
+    work = Work.QUERY
     endpoint = get("/neighbors", "neighbors", NeighborsShape)
 
     type: Key

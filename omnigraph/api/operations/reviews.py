@@ -1,15 +1,21 @@
 """Reviews: operations on branches before they are merged: where they stand, what was said."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from msgspec import Meta, field
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Count, Document, Key, Operation, Shape, get, page_of, post
+from omnigraph.api.operation import Count, Document, Key, Operation, Shape, Work, get, page_of, post
 from omnigraph.errors import Json
 from omnigraph.merge.review_record import Review
 from omnigraph.policy.actions import Action
 from omnigraph.versioning.names import MAIN
 
+if TYPE_CHECKING:
+    from omnigraph.merge.review_page import ReviewPage
+
+MOST_CHANGES = 1_000
 StateName = Literal["open", "changes_asked", "approved", "merged"]
 SaidState = Literal["open", "changes_asked", "approved"]
 
@@ -77,6 +83,51 @@ class FoundReviewShape(Shape, frozen=True, kw_only=True):
     review: ReviewShape | None
 
 
+class TypeCountShape(Shape, frozen=True, kw_only=True):
+    """How many rows of a type a branch inserted, updated and deleted."""
+
+    type: str
+    inserted: int
+    updated: int
+    deleted: int
+
+
+class ReviewedChangeShape(Shape, frozen=True, kw_only=True):
+    """A node or edge that a branch changed, and the commit that did so last, if it is known."""
+
+    kind: Literal["node", "edge"]
+    type: str
+    id: str
+    label: str
+    op: Literal["insert", "update", "delete"]
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    fields: list[str]
+    actor_id: str | None
+    commit_id: str | None
+
+
+class ReviewPageShape(Shape, frozen=True, kw_only=True):
+    """What a branch would bring to another, and a page of its changes.
+
+    A page behind a cursor does not tell again what the first one tells of the whole: outcome,
+    counts, conflicts and violations.
+    """
+
+    branch: str
+    into: str
+    base: str
+    head: str
+    into_head: str
+    outcome: Literal["already_up_to_date", "fast_forward", "merged", "conflicts"] | None
+    counts: list[TypeCountShape]
+    conflicts: int | None
+    violations: int | None
+    review: ReviewShape | None
+    changes: list[ReviewedChangeShape]
+    cursor: str | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchStatus:
     """Where a branch stands: its newest commit, and how far it is ahead of and behind `main`."""
@@ -118,6 +169,24 @@ class ListBranchStatus(Operation[list[BranchStatus]], frozen=True, kw_only=True)
             return found
         rest = ListBranchStatus(limit=self.limit, cursor=answer["cursor"])
         return [*found, *backend.run(rest)]
+
+
+class GetReviewPage(Operation["ReviewPage"], frozen=True, kw_only=True):
+    """Return what a branch would bring to another: counts, conflicts, and a page of its changes."""
+
+    work = Work.CHANGES
+    endpoint = get("/review", "review", ReviewPageShape)
+
+    branch: Key
+    into: Key = MAIN
+    types: list[str] | None = field(name="type", default=None)
+    limit: Annotated[int, Meta(ge=1, le=MOST_CHANGES)] = 100
+    cursor: Key | None = None
+
+    def result(self, answer: Document, backend: Backend) -> "ReviewPage":
+        from omnigraph.merge.review_page import ReviewPage
+
+        return ReviewPage.from_json(answer)
 
 
 class GetReviewRecord(Operation[Review | None], frozen=True, kw_only=True):
@@ -175,6 +244,7 @@ class CommentReview(ReviewChange, frozen=True, kw_only=True):
 
 OPERATIONS: tuple[type[Operation[Any]], ...] = (
     ListBranchStatus,
+    GetReviewPage,
     GetReviewRecord,
     SetReview,
     CommentReview,

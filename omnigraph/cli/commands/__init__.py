@@ -25,5 +25,5 @@ shell        queries and changes of one graph, typed one after the other
 example      a bundled example as a folder of one's own, to run and to change
 explain      what an error code means, as the documentation says it
 completion   the commands `completion` and `lsp`: what shells complete by, and a server for editors
-doctor       whether Python, Java, Spark and the store are fit for use
+doctor       the command `doctor`, whether all is fit for use, and the family `spark`
 """

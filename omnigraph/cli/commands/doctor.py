@@ -1,4 +1,4 @@
-"""The command `doctor`: whether Python, Java, Spark and the store are fit for use."""
+"""The commands `doctor` and `spark`: whether Java, Spark and the store are fit, and settings."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import click
 
 from omnigraph.cli.session import Session, graph_options
 from omnigraph.cli.spark import spark_options, spark_settings
+from omnigraph.errors import InputError
 
 
 @click.command()
@@ -31,3 +32,25 @@ def doctor(session: Session, **how: Any) -> None:  # noqa: ANN401
     session.show({"ok": ok, "checks": [check.to_json() for check in checks]}, *lines)
     if not ok:
         click.get_current_context().exit(1)
+
+
+@click.group()
+def spark() -> None:
+    """What a cluster of Spark needs."""
+
+
+@spark.command("defaults")
+@click.option("--archive", metavar="URI", help="A packed environment that workers unpack.")
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable that tasks need.")
+@click.option(
+    "--cores", type=click.IntRange(1), default=2, show_default=True, help="Cores of an executor."
+)
+def spark_defaults(archive: str | None, env: tuple[str, ...], cores: int) -> None:
+    """Print a spark-defaults.conf for a cluster, with the reason for each setting."""
+    from omnigraph.spark.defaults import Defaults
+
+    for each in env:
+        if "=" not in each.strip("="):
+            raise InputError(f"expected NAME=value, found '{each}'")
+    for line in Defaults(archive=archive, variables=env, cores=cores).lines():
+        click.echo(line)

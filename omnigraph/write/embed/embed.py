@@ -30,7 +30,7 @@ from omnigraph.write.embed.rewrite import EmbedMode, Rewrite
 from omnigraph.write.embed.row_filter import RowFilter, Select
 from omnigraph.write.embed.seed import Spec, read_spec, spec_of
 from omnigraph.write.filling import CacheFolder
-from omnigraph.write.load.files import File, files_at
+from omnigraph.write.load.files import File, files_at, packing_of
 from omnigraph.write.load.options import SHOWN_VIOLATIONS
 from omnigraph.write.load.splits import Format, LoadSource, Split, splits_of
 
@@ -258,7 +258,8 @@ def _source(given: Input, target: Path, workshop: _Workshop) -> LoadSource:
     file = files[0]
     if file.folder.is_local and target.exists() and target.samefile(file.folder.uri(file.path)):
         raise InputError(f"'{name}' is the input and the output", hint="write to another file")
-    return LoadSource(file, Format.GZIP if _is_gzip(file.path) else Format.JSONL)
+    is_packed = _is_gzip(file.path) or packing_of(file.head()) is not None
+    return LoadSource(file, Format.PACKED if is_packed else Format.JSONL)
 
 
 def _laid_down(stream: BinaryIO, workshop: _Workshop) -> File:

@@ -182,10 +182,11 @@ def _size(step: LineStep) -> int:
 
 
 def _steps(rewrite: Rewrite, split: Split) -> Iterator[LineStep]:
-    file, is_zipped = split.source.file, split.source.format is Format.GZIP
-    with file.unzipped() if is_zipped else file.open() as stream:
-        stream.seek(split.start)
-        limit = None if is_zipped else split.end - split.start
+    file, is_packed = split.source.file, split.source.format is Format.PACKED
+    with file.unpacked() if is_packed else file.open() as stream:
+        if split.start:
+            stream.seek(split.start)
+        limit = None if is_packed else split.end - split.start
         start = _BOM if split.start == 0 else b""
         for block in lines_of(stream, _BLOCK_BYTES, limit):
             if block is None:

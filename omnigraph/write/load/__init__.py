@@ -15,7 +15,7 @@ idle      the ids of records that change nothing, stored until it is known that 
 replaced  the rows that others replace, kept by address and removed from their table by tasks
 stage     reads one split, checks it row by row, and writes it as pieces of tables
 records   turns lines of JSON into typed columns, and reports why a line is bad
-tabular   rows of CSV and Parquet files, one type per file, as typed columns
+tabular   rows of CSV, Parquet and Arrow files, one type per file, as typed columns
 image     the tables that a load would leave: new versions where it wrote, pinned ones elsewhere
 checks    the rules between rows, checked on the whole image by one shuffle
 keys      values that rows share or refer to, hashed into buckets so that equal ones meet

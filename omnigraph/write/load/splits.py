@@ -1,5 +1,6 @@
 """Splits: cuts sources into parts that tasks read as typed rows."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,10 +12,26 @@ from omnigraph.schema.catalog import Catalog, StoredType, find_type
 from omnigraph.schema.codec import decode_catalog
 from omnigraph.spark.deadline import Deadline
 from omnigraph.write.load.fields import integer_ends
-from omnigraph.write.load.files import File, lines_of, refuse_encoding, too_long
+from omnigraph.write.load.files import (
+    File,
+    is_text,
+    lines_of,
+    packing_of,
+    refuse_encoding,
+    refuse_foreign,
+    too_long,
+)
 from omnigraph.write.load.records import Block, RecordReader
 from omnigraph.write.load.rows import to_records
-from omnigraph.write.load.tabular import csv_blocks, open_parquet, parquet_blocks
+from omnigraph.write.load.tabular import (
+    ArrowRows,
+    ParquetRows,
+    TypedRows,
+    csv_blocks,
+    open_arrow,
+    open_parquet,
+    typed_blocks,
+)
 
 _BLOCK_BYTES = 8 << 20
 _LEAST_SPLIT = 4 << 20
@@ -28,21 +45,20 @@ class Format(StrEnum):
     """How a file stores its rows."""
 
     JSONL = "jsonl"
-    GZIP = "jsonl.gz"
+    PACKED = "jsonl.gz"  # by whatever its first bytes say
     CSV = "csv"
-    CSV_GZIP = "csv.gz"
+    CSV_PACKED = "csv.gz"
     PARQUET = "parquet"
+    ARROW = "arrow"
+    ARROW_STREAM = "arrows"
 
 
-_ENDINGS = {
-    ".jsonl.gz": Format.GZIP,
-    ".ndjson.gz": Format.GZIP,
-    ".json.gz": Format.GZIP,
-    ".csv.gz": Format.CSV_GZIP,
-    ".gz": Format.GZIP,
-    ".csv": Format.CSV,
-    ".parquet": Format.PARQUET,
+_MAGIC = {
+    b"PAR1": Format.PARQUET,
+    b"ARROW1": Format.ARROW,
+    b"\xff\xff\xff\xff": Format.ARROW_STREAM,
 }
+_PACKED_ENDING = re.compile(r"\.(gz|zst|zstd|bz2|xz)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +72,7 @@ class LoadSource:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A part of a source for one task: a range of bytes, or of a Parquet file's row groups."""
+    """A part of a source for one task: a range of bytes, of row groups or of batches."""
 
     source: LoadSource
     start: int
@@ -68,17 +84,41 @@ class Split:
 
 
 def source_of(file: File, type_name: str | None, catalog: Catalog) -> LoadSource:
-    """Return how to read a file, by its ending; tabular formats need the name of a type."""
-    lowered = file.path.lower()
-    kind = next((kind for end, kind in _ENDINGS.items() if lowered.endswith(end)), Format.JSONL)
-    is_text = kind in (Format.JSONL, Format.GZIP)
-    if type_name is None and is_text:
+    """Return how to read a file; tabular formats need the name of a type."""
+    kind = _format_of(file)
+    if type_name is None and kind in (Format.JSONL, Format.PACKED):
         return LoadSource(file, kind)
     if type_name is None:
         hint = "name it: --type, or type= in Python"
         raise InputError(f"'{file.name}' does not name the type of its rows", hint=hint)
     find_type(type_name, catalog)
     return LoadSource(file, kind, type_name)
+
+
+def _format_of(file: File) -> Format:
+    """Return the format of a file: by its first bytes, and for texts by its ending.
+
+    An object is not opened for this, if it has the ending of a format.
+    """
+    plain, packed = _PACKED_ENDING.subn("", file.path.lower())
+    by_ending = Format.CSV if plain.endswith(".csv") else Format.JSONL
+    if not file.folder.is_local and plain.endswith((".jsonl", ".ndjson", ".json", ".csv")):
+        return _packed(by_ending) if packed else by_ending
+    if not file.folder.is_local and plain.endswith(".parquet"):
+        return Format.PARQUET
+    head = file.head()
+    if not is_text(head):
+        known = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+        if known is not None:
+            return known
+        refuse_foreign(head, file.name)
+    if plain.endswith(".parquet") and not packed:
+        return Format.PARQUET  # which is refused where it is opened
+    return _packed(by_ending) if packed or packing_of(head) is not None else by_ending
+
+
+def _packed(kind: Format) -> Format:
+    return Format.CSV_PACKED if kind is Format.CSV else Format.PACKED
 
 
 def splits_of(sources: Sequence[LoadSource], slots: int) -> list[Split]:
@@ -105,19 +145,28 @@ def _read(split: Split, catalog: str, deadline: Deadline, partial: bool) -> Iter
     match split.source.format:
         case Format.JSONL:
             return _json_blocks(split, _Lines(_reader(catalog, partial), stored), deadline)
-        case Format.GZIP:
-            return _gzip_blocks(split, _Lines(_reader(catalog, partial), stored), deadline)
-        case Format.CSV | Format.CSV_GZIP:
+        case Format.PACKED:
+            return _packed_blocks(split, _Lines(_reader(catalog, partial), stored), deadline)
+        case Format.CSV | Format.CSV_PACKED:
             assert stored is not None
-            is_zipped = split.source.format is Format.CSV_GZIP
-            return csv_blocks(split.source.file, stored, is_zipped=is_zipped, partial=partial)
-        case Format.PARQUET:
+            is_packed = split.source.format is Format.CSV_PACKED
+            return csv_blocks(split.source.file, stored, is_packed=is_packed, partial=partial)
+        case Format.PARQUET | Format.ARROW | Format.ARROW_STREAM:
             assert stored is not None
-            groups = range(split.start, split.end)
             numbered = integer_ends(stored, _catalog(catalog)) | {"id"}
-            return parquet_blocks(
-                split.source.file, groups, stored, partial=partial, numbered=numbered
-            )
+            return typed_blocks(tabular_rows(split), stored, partial=partial, numbered=numbered)
+
+
+def tabular_rows(split: Split) -> TypedRows:
+    """Return the part of a tabular file that a split covers."""
+    file, parts = split.source.file, range(split.start, split.end)
+    match split.source.format:
+        case Format.PARQUET:
+            return ParquetRows(file, parts)
+        case Format.ARROW:
+            return ArrowRows(file, parts)
+        case _:
+            return ArrowRows(file, None)
 
 
 @lru_cache(maxsize=4)
@@ -136,7 +185,9 @@ def _splits(source: LoadSource, size: int) -> Iterator[Split]:
             yield from _line_splits(source, size)
         case Format.PARQUET:
             yield from _row_group_splits(source, size)
-        case Format.GZIP | Format.CSV | Format.CSV_GZIP:
+        case Format.ARROW:
+            yield from _batch_splits(source, size)
+        case Format.PACKED | Format.CSV | Format.CSV_PACKED | Format.ARROW_STREAM:
             yield Split(source, 0, source.file.size)
 
 
@@ -176,6 +227,15 @@ def _row_group_splits(source: LoadSource, size: int) -> Iterator[Split]:
             yield Split(source, start, metadata.num_row_groups)
 
 
+def _batch_splits(source: LoadSource, size: int) -> Iterator[Split]:
+    """Split an Arrow file between its batches, which are taken to be of one size."""
+    with source.file.open() as file:
+        count = open_arrow(file, source.file).num_record_batches
+    step = max(1, count * size // max(source.file.size, 1))
+    for start in range(0, max(count, 1), step):
+        yield Split(source, start, min(start + step, count))
+
+
 @dataclass(frozen=True, slots=True)
 class _Lines:
     """Reads lines: records, or plain rows of one type."""
@@ -199,8 +259,8 @@ def _json_blocks(split: Split, reader: "_Lines", deadline: Deadline) -> Iterator
             yield _block(data, reader, deadline, begins=begins)
 
 
-def _gzip_blocks(split: Split, reader: "_Lines", deadline: Deadline) -> Iterator[Block]:
-    with split.source.file.unzipped() as file:
+def _packed_blocks(split: Split, reader: "_Lines", deadline: Deadline) -> Iterator[Block]:
+    with split.source.file.unpacked() as file:
         for number, data in enumerate(lines_of(file, _BLOCK_BYTES)):
             if number == 0 and data is not None:
                 refuse_encoding(data[:4], split.name)

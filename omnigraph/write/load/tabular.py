@@ -1,10 +1,11 @@
-"""Tabular: rows of CSV and Parquet files, one type per file, as typed columns."""
+"""Tabular: rows of CSV, Parquet and Arrow files, one type per file, as typed columns."""
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import msgspec
 import numpy as np
@@ -37,27 +38,74 @@ def open_parquet(file: BinaryIO, named: File) -> pq.ParquetFile:
         raise UnreadableError(f"'{named.name}' is not a Parquet file: {bad}") from None
 
 
-def parquet_blocks(
-    file: File,
-    groups: range,
+def open_arrow(file: BinaryIO, named: File) -> pa.ipc.RecordBatchFileReader:
+    """Open an Arrow file; raises UnreadableError when it is not one."""
+    try:
+        return pa.ipc.open_file(file)
+    except (pa.ArrowException, OSError) as bad:
+        raise UnreadableError(f"'{named.name}' is not an Arrow file: {_first_line(bad)}") from None
+
+
+class TypedRows(Protocol):
+    """Rows of a file whose columns have types."""
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[Sequence[str], Iterator[pa.RecordBatch]]]:
+        """Open the file: the names of its columns, and its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetRows:
+    """Some row groups of a Parquet file."""
+
+    file: File
+    groups: range
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[Sequence[str], Iterator[pa.RecordBatch]]]:
+        with self.file.open() as opened:
+            parquet = open_parquet(opened, self.file)
+            batches = parquet.iter_batches(_PARQUET_ROWS, row_groups=self.groups)
+            yield parquet.schema_arrow.names, _sound(batches, self.file, "Parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowRows:
+    """Some batches of an Arrow file, or all of an Arrow stream, which has no numbers."""
+
+    file: File
+    numbers: range | None
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[Sequence[str], Iterator[pa.RecordBatch]]]:
+        with self.file.open() as opened:
+            if self.numbers is None:
+                stream = _open_stream(opened, self.file)
+                yield stream.schema.names, _sound(stream, self.file, "Arrow")
+            else:
+                arrow = open_arrow(opened, self.file)
+                batches = (arrow.get_batch(number) for number in self.numbers)
+                yield arrow.schema.names, _sound(batches, self.file, "Arrow")
+
+
+def typed_blocks(
+    rows: TypedRows,
     stored: StoredType,
     *,
     partial: bool,
     numbered: frozenset[str] = frozenset(),
 ) -> Iterator[Block]:
-    """Read some row groups of a Parquet file as rows of a type; partial ones may lack columns.
+    """Read the rows of a file as rows of a type; partial ones may lack columns.
 
     `numbered` are ends of edges, and the id, which may be whole numbers.
     """
-    with file.open() as opened:
-        parquet = open_parquet(opened, file)
-        names = parquet.schema_arrow.names
+    with rows.opened() as (names, batches):
         wrong = _column_faults(names, stored, partial=partial)
         if wrong:
             # Each split of the file finds this, and it is reported once.
             yield Block(0, violations=[replace(each, line=None) for each in wrong])
             return
-        for batch in _batches(parquet, groups, file):
+        for batch in batches:
             columns = [column_of(stored, name) for name in names]
             given = {
                 name: _in_digits(each) if name in numbered else each
@@ -70,21 +118,36 @@ def _in_digits(column: pa.Array) -> pa.Array:
     return column.cast(pa.utf8()) if pa.types.is_integer(column.type) else column
 
 
-def _batches(parquet: pq.ParquetFile, groups: range, file: File) -> Iterator[pa.RecordBatch]:
+def _sound(batches: Iterable[pa.RecordBatch], file: File, kind: str) -> Iterator[pa.RecordBatch]:
+    """Yield batches of a bounded number of rows; raises UnreadableError for a broken file."""
     try:
-        yield from parquet.iter_batches(_PARQUET_ROWS, row_groups=groups)
+        for batch in batches:
+            for first in range(0, len(batch), _PARQUET_ROWS):
+                yield batch.slice(first, _PARQUET_ROWS)
     except (pa.ArrowException, OSError) as bad:
-        reason = str(bad).partition("\n")[0]
-        raise UnreadableError(f"'{file.name}' is a broken Parquet file: {reason}") from None
+        raise UnreadableError(
+            f"'{file.name}' is a broken {kind} file: {_first_line(bad)}"
+        ) from None
+
+
+def _open_stream(file: BinaryIO, named: File) -> pa.RecordBatchReader:
+    try:
+        return pa.ipc.open_stream(file)
+    except (pa.ArrowException, OSError) as bad:
+        raise UnreadableError(f"'{named.name}' is not an Arrow file: {_first_line(bad)}") from None
+
+
+def _first_line(bad: Exception) -> str:
+    return str(bad).partition("\n")[0]
 
 
 def csv_blocks(
-    file: File, stored: StoredType, *, is_zipped: bool, partial: bool
+    file: File, stored: StoredType, *, is_packed: bool, partial: bool
 ) -> Iterator[Block]:
     """Read a CSV file with a header as rows of a type; partial ones may lack columns."""
-    with file.unzipped() if is_zipped else file.open() as raw:
+    with file.unpacked() if is_packed else file.open() as raw:
         refuse_encoding(raw.read(4), file.name)
-    with file.unzipped() if is_zipped else file.open() as raw:
+    with file.unpacked() if is_packed else file.open() as raw:
         text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="", errors="surrogateescape")
         csv.field_size_limit(LONGEST_LINE)
         rows = csv.reader(_short_lines(text), strict=True)

@@ -76,11 +76,13 @@ export interface Config {
 export interface BranchStatus {
   name: string
   head: string
-  ahead: number
-  behind: number
+  /** Null when the actor may not read main. */
+  ahead: number | null
+  behind: number | null
   actor_id: string | null
   created_at: number
-  review: string | null
+  message: string | null
+  review: ReviewState | null
 }
 
 export interface Tag {
@@ -244,7 +246,7 @@ export interface Merged {
   commit: string | null
   base_commit: string
   stats: Stats
-  merge_conflicts: Row[]
+  merge_conflicts: Conflict[]
   ours_commit: string | null
   theirs_commit: string
 }
@@ -254,4 +256,96 @@ export interface Reverted {
   reverted: string
   commit: string | null
   merge: Merged
+}
+
+export interface Conflict {
+  kind: string
+  table_key: string
+  type_name: string
+  row_id: string | null
+  property: string | null
+  message: string
+  base: unknown
+  ours: unknown
+  theirs: unknown
+  ours_actor: string | null
+  theirs_actor: string | null
+}
+
+export type ReviewState = 'open' | 'changes_asked' | 'approved' | 'merged'
+
+export interface ReviewEvent {
+  id: string
+  /** Microseconds since 1970. */
+  at: number
+  actor_id: string | null
+  kind: 'state' | 'comment'
+  state: ReviewState | null
+  message: string | null
+  /** The commit that it was said about. */
+  head: string
+  entity: { type: string; id: string | null; property: string | null } | null
+}
+
+export interface Review {
+  branch: string
+  into: string
+  state: ReviewState
+  head: string
+  events: ReviewEvent[]
+}
+
+export interface FoundReview {
+  branch: string
+  review: Review | null
+}
+
+export interface Hit {
+  type: string
+  id: string
+  label: string
+  score: number
+  matched: { property: string; excerpt: string }
+}
+
+export interface Hits {
+  hits: Hit[]
+  notes: string[]
+}
+
+export type Direction = 'out' | 'in'
+
+export interface EdgeGroup {
+  edge: string
+  direction: Direction
+  /** The type of the other ends. */
+  type: string
+  count: number
+}
+
+export interface Neighbor {
+  edge_id: string
+  edge: Row
+  type: string
+  id: string
+  label: string
+  node: Row
+}
+
+export interface Neighbors {
+  node: { type: string; id: string; label: string; properties: Row }
+  groups: EdgeGroup[]
+  neighbors: Neighbor[]
+  cursor: string | null
+}
+
+export interface Blamed {
+  property: string
+  value: unknown
+  commit: string
+  actor_id: string | null
+  /** Microseconds since 1970. */
+  created_at: number
+  message: string | null
+  or_earlier: boolean
 }

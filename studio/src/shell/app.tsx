@@ -173,6 +173,7 @@ function Inside({ session, inside }: { session: Session; inside: ReturnType<type
     go,
     href: (move) => formatAddress(moved(address, move)),
     client,
+    root,
     config: config.value,
     may: (action) => config.value?.may.includes(action) ?? false,
     place,

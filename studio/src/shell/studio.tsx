@@ -28,6 +28,8 @@ export interface Studio {
   href: (move: Move) => string
   /** Requests to the graph that is looked at. */
   client: Client
+  /** Requests to the server itself. */
+  root: Client
   config: Config | null
   /** Whether an action may be offered on the branch that is looked at. */
   may: (action: string) => boolean

@@ -1,14 +1,13 @@
 /** Commit: what a commit is and what it changed, type by type, and how to undo it. */
 
 import { useState } from 'preact/hooks'
-import type { Commit, Diff, Reverted } from '../../api/shapes.ts'
-import { ChangeList, SchemaSteps, StatsLine } from '../../changes/change.tsx'
-import { askChanges, askStats } from '../../changes/fetch.ts'
-import { counted, exactTime, formatCount } from '../../look/format.ts'
-import { Changes, Dialog, Failure, Id, Loading, TypeName, Value } from '../../look/parts.tsx'
+import type { Commit, Reverted } from '../../api/shapes.ts'
+import { StatsLine } from '../../changes/change.tsx'
+import { Differences } from '../../changes/differences.tsx'
+import { askStats } from '../../changes/fetch.ts'
+import { exactTime } from '../../look/format.ts'
+import { Changes, Dialog, Failure, Id, Loading, Value } from '../../look/parts.tsx'
 import { useAsked, useStudio } from '../../shell/studio.tsx'
-
-const FEW = 200
 
 export function CommitView({ id, tags, close }: { id: string; tags: string[]; close: () => void }) {
   const { address, go, href, may } = useStudio()
@@ -89,47 +88,6 @@ function CommitDiff({ from, to }: { from: string; to: string }) {
   if (stats.error !== null) return <Failure error={stats.error} retry={stats.retry} />
   if (stats.value === null) return <Loading what="what it changed" />
   return <Differences diff={stats.value} from={from} to={to} />
-}
-
-function Differences({ diff, from, to }: { diff: Diff; from: string; to: string }) {
-  const names = Object.keys(diff.stats).filter((name) => Object.values(diff.stats[name] ?? {}).some(Boolean))
-  const rows = names.reduce((sum, name) => sum + Object.values(diff.stats[name] ?? {}).reduce((all, each) => all + each, 0), 0)
-  return (
-    <div class="stack">
-      <SchemaSteps steps={diff.schema_steps} />
-      {names.length === 0 ? <p class="soft">No rows changed.</p> : null}
-      {names.map((name) => (
-        <TypeChanges key={name} name={name} diff={diff} from={from} to={to} isOpen={rows <= FEW} />
-      ))}
-    </div>
-  )
-}
-
-/** The changes of one type, asked for when they are opened. */
-function TypeChanges({ name, diff, from, to, isOpen }: { name: string; diff: Diff; from: string; to: string; isOpen: boolean }) {
-  const [open, setOpen] = useState(isOpen)
-  const counts = diff.stats[name] ?? { insert: 0, update: 0, delete: 0 }
-  const total = counts.insert + counts.update + counts.delete
-  const asked = useAsked(open ? `changes ${from} ${to} ${name}` : null, (client, signal) => askChanges(client, { from, to, types: [name] }, signal))
-  return (
-    <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary class="type-changes">
-        <TypeName name={name} /> <Changes op="insert" count={counts.insert} /> <Changes op="delete" count={counts.delete} /> <Changes op="update" count={counts.update} />
-      </summary>
-      {asked.error !== null ? <Failure error={asked.error} retry={asked.retry} /> : null}
-      {open && asked.value === null && asked.error === null ? <Loading what={name} lines={3} /> : null}
-      {asked.value === null ? null : (
-        <div class="stack">
-          {asked.value.isCut ? (
-            <p class="small changed">
-              The first {formatCount(asked.value.changes.length)} of {counted(total, 'row')}. <code>omnigraph diff</code> lists all.
-            </p>
-          ) : null}
-          <ChangeList changes={asked.value.changes} />
-        </div>
-      )}
-    </details>
-  )
 }
 
 /** What a revert would do, as the server says, and the button that does it. */

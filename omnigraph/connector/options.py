@@ -1,0 +1,110 @@
+"""Options: the options of the data source, checked, and the graph and commit that they name."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from omnigraph.errors import CommitNotFoundError, InputError
+from omnigraph.storage.store import Store, store_at
+from omnigraph.storage.table import Tables
+from omnigraph.syntax.problems import list_names, nearest_name
+from omnigraph.versioning import history
+from omnigraph.versioning.format import check_format
+from omnigraph.versioning.manifest import Manifest
+from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.ulid import Clock
+
+PLACES = ("branch", "snapshot", "time")
+_STORE_OPTIONS = "aws_"
+_MEANINGS = {"path": "the URI of the graph", "type": "a node or edge type"}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """The options that a user gave, by their names in lower case; unknown ones are refused."""
+
+    given: Mapping[str, str]
+
+    @staticmethod
+    def of(options: Mapping[str, str], known: Sequence[str]) -> "SourceOptions":
+        """Check the options against those that what is asked for knows."""
+        given = {name.lower(): value for name, value in options.items()}
+        for name in given:
+            if name not in known and not name.startswith(_STORE_OPTIONS):
+                near = nearest_name(name, known)
+                hint = f"did you mean '{near}'?" if near else f"the options are {list_names(known)}"
+                raise InputError(f"unknown option '{name}'", hint=hint)
+        checked = SourceOptions(given)
+        path = checked.required("path")
+        if "://" not in path and not Path(path).is_absolute():
+            hint = "Spark's processes run in other folders"
+            raise InputError(f"'{path}' is not an absolute path", hint=hint)
+        places = [name for name in PLACES if name in given]
+        if {"branch", "snapshot"} <= {*places} or {"snapshot", "time"} <= {*places}:
+            raise InputError(f"the options '{places[0]}' and '{places[1]}' exclude each other")
+        return checked
+
+    def required(self, name: str) -> str:
+        """Return an option that has to be there."""
+        found = self.given.get(name)
+        if not found:
+            raise InputError(f"the option '{name}' is missing", hint=f"set it to {_MEANINGS[name]}")
+        return found
+
+    def get(self, name: str) -> str | None:
+        """Return an option that may be missing."""
+        return self.given.get(name)
+
+    @property
+    def branch(self) -> str:
+        """The branch that is read or written."""
+        return self.given.get("branch", MAIN)
+
+    @property
+    def store(self) -> Store:
+        """Where the graph is; its credentials may be options, so that they stay with this frame."""
+        own = {
+            name.upper(): value
+            for name, value in self.given.items()
+            if name.startswith(_STORE_OPTIONS)
+        }
+        return store_at(self.required("path"), {**os.environ, **own})
+
+    def names(self, name: str) -> list[str] | None:
+        """Return the names in an option, which commas separate."""
+        found = self.given.get(name)
+        return None if found is None else [each.strip() for each in found.split(",")]
+
+    def open(self, *, read_only: bool = True) -> Repository:
+        """Open the graph."""
+        tables = Tables(self.store)
+        manifest = Manifest(tables)
+        check_format(manifest.newest())
+        return Repository(tables.store, tables, manifest, Clock(), read_only=read_only)
+
+    def pin(self) -> Snapshot:
+        """Pin the commit that the options name: by its id, by a time, or as the branch's newest."""
+        repository = self.open()
+        if "snapshot" in self.given:
+            return repository.pin(repository.commit(self.given["snapshot"]))
+        if "time" in self.given:
+            return _pin_at(repository, self.branch, self.given["time"])
+        return repository.snapshot(self.branch)
+
+
+def _pin_at(repository: Repository, branch: str, time: str) -> Snapshot:
+    """Pin the newest commit that a branch had at a time."""
+    try:
+        moment = datetime.fromisoformat(time)
+    except ValueError:
+        hint = "write it as 2026-01-31T12:00:00Z"
+        raise InputError(f"the option 'time' is not a time: '{time}'", hint=hint) from None
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    for commit in history.log(repository, branch):
+        if commit.created_at <= aware.timestamp() * 1_000_000:
+            return repository.pin(commit)
+    raise CommitNotFoundError(f"'{branch}' had no commit at {time}")

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Conflict } from '../src/api/shapes.ts'
+import { choiceOf, choose, conflictKey, grouped, joined, mergeFields, NONE } from '../src/rooms/review/choices.ts'
+
+function conflict(row: string, property: string | null, type = 'Person'): Conflict {
+  return { kind: 'divergent_update', table_key: `node:${type}`, type_name: type, row_id: row, property, message: '', base: 1, ours: 2, theirs: 3, ours_actor: null, theirs_actor: null }
+}
+
+const NAME = conflict('ana', 'name')
+const AGE = conflict('ana', 'age')
+const BOB = conflict('bob', 'age')
+const FIRM = conflict('mill', 'city', 'Company')
+
+test('the narrowest choice counts', () => {
+  let choices = choose(NONE, { for: 'all' }, { take: 'ours' })
+  choices = choose(choices, { for: 'type', type: 'Person' }, { take: 'theirs' })
+  choices = choose(choices, { for: 'row', conflict: BOB }, { take: 'ours' })
+  choices = choose(choices, { for: 'property', conflict: AGE }, { value: 40 })
+  assert.deepEqual(choiceOf(choices, FIRM), { take: 'ours' })
+  assert.deepEqual(choiceOf(choices, NAME), { take: 'theirs' })
+  assert.deepEqual(choiceOf(choices, BOB), { take: 'ours' })
+  assert.deepEqual(choiceOf(choices, AGE), { value: 40 })
+})
+
+test('a wider choice takes the place of narrower ones', () => {
+  let choices = choose(NONE, { for: 'property', conflict: AGE }, { value: 40 })
+  choices = choose(choices, { for: 'property', conflict: FIRM }, { take: 'theirs' })
+  choices = choose(choices, { for: 'row', conflict: NAME }, { take: 'ours' })
+  assert.deepEqual(choiceOf(choices, AGE), { take: 'ours' })
+  choices = choose(choices, { for: 'type', type: 'Person' }, { take: 'theirs' })
+  assert.deepEqual(choiceOf(choices, AGE), { take: 'theirs' })
+  assert.deepEqual(choiceOf(choices, FIRM), { take: 'theirs' })
+  choices = choose(choices, { for: 'all' }, null)
+  assert.deepEqual(choices, NONE)
+})
+
+test('what is sent names rows and properties, and a value without a side', () => {
+  let choices = choose(NONE, { for: 'row', conflict: BOB }, { take: 'ours' })
+  choices = choose(choices, { for: 'property', conflict: AGE }, { value: 40 })
+  choices = choose(choices, { for: 'property', conflict: NAME }, { take: 'theirs' })
+  assert.deepEqual(mergeFields(choices, [NAME, AGE, BOB]), {
+    take: null,
+    types: {},
+    resolutions: [
+      { type_name: 'Person', row_id: 'bob', take: 'ours' },
+      { type_name: 'Person', row_id: 'ana', property: 'age', value: 40 },
+      { type_name: 'Person', row_id: 'ana', property: 'name', kind: 'divergent_update', take: 'theirs' },
+    ],
+  })
+})
+
+test('conflicts stand together by type and row, and new ones come last', () => {
+  const groups = grouped([NAME, FIRM, AGE, BOB])
+  assert.deepEqual(groups.map((each) => [each.type, each.rows.length]), [['Person', 2], ['Company', 1]])
+  assert.deepEqual(joined([NAME, AGE], [AGE, BOB]).map(conflictKey), [NAME, AGE, BOB].map(conflictKey))
+})
