@@ -87,4 +87,5 @@ LONG = (
     "tests/server/test_process.py",
     "tests/server/test_stopping.py",
     "tests/server/test_workers.py",
+    "tests/studio/test_screens.py",
 )

@@ -13,6 +13,7 @@ from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import (
     BranchNotFoundError,
     CommitNotFoundError,
+    DataLossError,
     DeniedError,
     HeadMovedError,
     InputError,
@@ -231,8 +232,8 @@ class Access:
     def expecting(self, branch: str, action: Action, expect: str | None) -> Iterator[None]:
         """Change a branch that the actor may do this to, where it stands at `expect`.
 
-        Where it stands instead, and which of its rows break a rule of a new schema, is shown only
-        to an actor who may read it.
+        Where it stands instead, which of its rows break a rule of a new schema, and how many that
+        would hide, is shown only to an actor who may read it.
         """
         self.check(branch, action)
         try:
@@ -242,7 +243,7 @@ class Access:
                 raise
             message = f"'{branch}' does not stand at {expect}"
             raise HeadMovedError(message, hint=moved.hint) from None
-        except ViolationsError:
+        except (ViolationsError, DataLossError):
             name = self._name_of(branch, action)
             if action is Action.SCHEMA_APPLY and not self.may(Action.READ, name):
                 raise DeniedError(self.actor, Action.READ, name) from None

@@ -70,6 +70,13 @@ def test_a_wheel_holds_the_packages_what_they_read_and_the_licence(wheel: Path) 
     }
 
 
+def test_a_wheel_carries_the_page_of_the_studio_where_it_is_built(wheel: Path) -> None:
+    page = (ROOT / "omnigraph/studio").rglob("*.*")
+    with ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {str(path.relative_to(ROOT)) for path in page if path.is_file()} <= names
+
+
 def test_a_wheel_is_small(wheel: Path) -> None:
     assert wheel.stat().st_size <= MOST_BYTES
 

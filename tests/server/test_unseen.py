@@ -138,6 +138,14 @@ def test_a_schema_that_is_applied_without_read_tells_nothing_of_rows(blind: Serv
     assert (refused.status_code, refused.json()["code"]) == (403, "denied")
     owner = blind.ask("POST", "/schema/apply", {"schema_source": narrow, "branch": "secret"})
     assert owner.json()["detail"]["violation_count"] > 0
+    less = {"schema_source": SCHEMA, "branch": "secret"}
+    refused = blind.ask("POST", "/schema/apply", less, actor="drafter")
+    assert (refused.status_code, refused.json()["code"]) == (403, "denied")
+    owner = blind.ask("POST", "/schema/apply", less)
+    assert (owner.status_code, owner.json()["code"]) == (400, "data_loss")
+    assert "hides" in owner.json()["detail"]["drops"][0]
+    allowed = {**less, "allow_data_loss": True}
+    assert _ask(blind, "/schema/apply", allowed)["applied"]
 
 
 NAMED: list[tuple[str, str, dict[str, Any] | None]] = [

@@ -9,11 +9,15 @@ from tests.studio.browsing import SCREENS, browsing, serious_findings, settle
 from tests.studio.scene import TOKENS, Scene
 
 _PAIRS = "query pairs() { match { $a: Person  $a $e:worksAt $b } return { $a, $e, $b } }"
+_ANA = '["Person","ana"]'
+_GROWN = '[["Person","ana","Knows","in",1],["Person","ana","WorksAt","out",1]]'
 ROOMS = {
     "overview": "#/overview?type=Person",
+    "explore": f"#/explore?q=ana&node={quote(_ANA)}&grown={quote(_GROWN)}",
     "query": f"#/query?q={quote(_PAIRS)}&run=1",
     "query-graph": f"#/query?q={quote(_PAIRS)}&run=1&view=graph",
-    "history": "#/history?all=1&open=main",
+    "history": "#/history?all=1&open={head}",
+    "review": "#/review?branch=review%2Fhires",
     "live": "#/live",
 }
 READY = {"query": [".virtual .body .line >> nth=0"], "query-graph": ["canvas[data-layout=still]"]}
@@ -30,7 +34,8 @@ def test_a_room_fits_and_axe_finds_nothing_serious(
     with browsing(
         browser, scene.origin, token=TOKENS["ana"], width=width, height=height, color_scheme=scheme
     ) as (page, _):
-        page.goto(f"{scene.origin}/studio{ROOMS[room]}")
+        head = scene.graph.branch("review/hires").commit.id
+        page.goto(f"{scene.origin}/studio{ROOMS[room].replace('{head}', head)}")
         settle(page)
         for selector in READY.get(room, ()):
             expect(page.locator(selector)).to_be_visible()

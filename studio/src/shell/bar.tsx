@@ -49,7 +49,7 @@ export function Bar({ hasToken, leave, pick, help }: { hasToken: boolean; leave:
         <button type="button" class="quiet" aria-label={THEMES[theme]} title={THEMES[theme]} onClick={() => setTheme(nextTheme())}>
           {MARKS[theme]}
         </button>
-        <button type="button" class="quiet" aria-label="Keys" title="Keys (?)" onClick={help}>
+        <button type="button" class="quiet help" aria-label="Keys" title="Keys (?)" onClick={help}>
           ?
         </button>
         {hasToken ? (
