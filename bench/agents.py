@@ -44,7 +44,8 @@ groups: {drafters: [drafter]}
 protected_branches: [main]
 rules:
   - {id: read, allow: {actors: {group: drafters}, actions: [read], branch_scope: any}}
-  - {id: draft, allow: {actors: {group: drafters}, actions: [change], branch_scope: unprotected}}
+  - id: draft
+    allow: {actors: {group: drafters}, actions: [change, review], branch_scope: unprotected}
   - id: branch
     allow: {actors: {group: drafters}, actions: [branch_create], target_branch_scope: unprotected}
 """
@@ -60,7 +61,9 @@ def main() -> None:
         with init(root / "graph", SCHEMA) as graph:
             rows = [{"slug": f"p{n}", "name": f"P {n}", "age": n} for n in range(PEOPLE)]
             graph.load(rows, type="Person")
+        waiting = os.getloadavg()[0]
         findings = asyncio.run(_measured(root, chosen.runs)) | _sizes()
+        findings["processes_waiting_before"] = round(waiting, 1)
     for what, found in findings.items():
         print(f"{what:32} {found}")
     print(f"stored in {store('agents', ['mcp'], findings)}")
@@ -110,7 +113,10 @@ def _timing(seconds: list[float]) -> Timing:
 
 
 def _sizes() -> dict[str, object]:
-    """Give how much an agent has to read; a token is counted as three bytes."""
+    """Give how much a model has to read; a token is counted as three bytes.
+
+    Of a tool that is its name, its description and what it takes. Annotations are for the client.
+    """
     rights = rights_of("drafter", parse_policy("policy.yaml", POLICY.encode()))
     desk = Desk(
         opened=_nothing, rights=rights, own=own_branch("drafter", "bench"), has_stored=False

@@ -282,6 +282,21 @@ FIGURES: tuple[Figure, ...] = (
         ("large_first_decision", "a new decision", 0.5),
     ),
     *_of(
+        "Agents",
+        "agents",
+        ("point_read", "a tool call that reads one row, over stdio", 8),
+        ("start_to_first_tools", "from the start of the process to the first tools", 800),
+        ("initialized_to_first_tools", "from the answered handshake to the first tools", 800),
+        (
+            "tools_of_a_limited_actor_tokens",
+            "tools of an actor who drafts, without annotations",
+            2_000,
+            "tokens",
+        ),
+        ("schema_of_30_types_tokens", "the schema of 30 types", 1_200, "tokens"),
+        ("guide_words", "the guide to the language", 1_500, "words"),
+    ),
+    *_of(
         "Schemas",
         "evolution",
         ("rename_property", "rename a property of 1M rows", 50),

@@ -19,6 +19,7 @@ WORKLOADS = (
     "evolution",
     "maintenance",
     "policy",
+    "agents",
     "server",
     "workers",
     "queries",

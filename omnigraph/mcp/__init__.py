@@ -9,6 +9,7 @@ reading    the tools that read: schema, query, lint and get
 finding    the tool that finds nodes by words, by meaning and by key
 writing    the tools that write: change, load and branches
 reviewing  the tools that compare, merge, undo and publish
+proposing  the tools by which a branch is handed over to reviewers, and their words come back
 stored     one tool for each stored query, typed by its parameters
 toolbox    the tools that an actor is shown, and how one is called
 guide      the query language in few words, made from its own tables

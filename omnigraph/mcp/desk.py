@@ -92,8 +92,8 @@ class Desk:
         error = DeniedError(self.rights.actor, str(action), MAIN)
         error.message = f"an agent does not do '{action}' on 'main' unless a policy allows it"
         error.hint = (
-            "leave the branch out to write to your own, show merge_preview to a person, and let"
-            " them merge; a policy, or `omnigraph mcp --allow-main`, allows more"
+            "leave the branch out to write to your own, then propose it, or show merge_preview to a"
+            " person, and let them merge; a policy, or `omnigraph mcp --allow-main`, allows more"
         )
         raise error
 

@@ -130,7 +130,7 @@ def merge_preview(call: ToolCall, given: MergeArguments) -> str:
     """Return what a merge would do."""
     source = given.source or call.desk.to_write(None)
     found = call.branch(given.into).preview_merge(source, resolutions=given.take, **call.work)
-    return _merge_text(call, found, "would be")
+    return merge_text(call, found, "would be")
 
 
 def merge(call: ToolCall, given: MergeNotedArguments) -> str:
@@ -141,10 +141,11 @@ def merge(call: ToolCall, given: MergeNotedArguments) -> str:
     found = branch.merge(source, resolutions=given.take, **call.work)
     if not call.may_see(given.into):
         return f"merged into {to_line(given.into)}"
-    return _merge_text(call, found, "was")
+    return merge_text(call, found, "was")
 
 
-def _merge_text(call: ToolCall, found: "Merge", verb: str) -> str:
+def merge_text(call: ToolCall, found: "Merge", verb: str) -> str:
+    """Return what a merge did or would do, with all conflicts that fit."""
     counts = {
         name: {str(op): count for op, count in each.items() if count}
         for name, each in found.stats.items()
@@ -218,7 +219,7 @@ def revert(call: ToolCall, given: RevertArguments) -> str:
     branch, found = call.write(given.branch, Action.CHANGE, undo)
     if not call.may_see(branch):
         return f"undone on {to_line(branch)}"
-    return _merge_text(call, found, "was")
+    return merge_text(call, found, "was")
 
 
 def run_begin(call: ToolCall, given: BeginArguments) -> str:

@@ -54,14 +54,17 @@ class Tool:
 
 
 def schema_of(kind: type[Struct]) -> dict[str, Any]:
-    """Return the JSON Schema of a class of arguments, in as few words as it can be said."""
+    """Return the JSON Schema of a class of arguments, in as few words as it can be said.
+
+    Every word is read by a model; that other arguments are refused, it is told when it gives one.
+    """
     found = msgspec.json.schema(kind)
     own = found.get("$defs", {}).get(kind.__name__, found)
     properties = {name: _short(each) for name, each in own.get("properties", {}).items()}
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     if own.get("required"):
         schema["required"] = own["required"]
-    return {**schema, "additionalProperties": False}
+    return schema
 
 
 def _short(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.errors import DeniedError, InputError, OmniGraphError, ReadOnlyError
-from omnigraph.mcp import finding, reading, reviewing, stored, writing
+from omnigraph.mcp import finding, proposing, reading, reviewing, stored, writing
 from omnigraph.mcp.desk import Desk, ToolCall
 from omnigraph.mcp.tool import Tool
 from omnigraph.mcp.wording import clip
 from omnigraph.syntax.problems import suggest
 
-TOOLS: tuple[Tool, ...] = (*finding.TOOLS, *reading.TOOLS, *writing.TOOLS, *reviewing.TOOLS)
+TOOLS: tuple[Tool, ...] = tuple(
+    tool for family in (finding, reading, writing, reviewing, proposing) for tool in family.TOOLS
+)
 _BY_NAME = {each.name: each for each in TOOLS}
 _LISTED = "tools/list has the tools that you may use"
 

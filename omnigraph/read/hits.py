@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import with_timestamps
-from omnigraph.embedding.embedder import EmbeddingTask
-from omnigraph.embedding.selection import embedder_for
+from omnigraph.embedding import embedder_for, query_vector
 from omnigraph.errors import InputError, Json, OmniGraphError
 from omnigraph.schema.catalog import Catalog, NodeType, Property
 from omnigraph.schema.labels import key_of, label_of, shortened, shown_columns
@@ -162,7 +161,7 @@ def search(
         deadline.check()
         step(types, question, found, deadline)
     deadline.check()
-    _by_meaning(types, question, found, environment)
+    _by_meaning(snapshot, types, question, found, environment)
     nodes = found.best(question.limit)
     return Hits(tuple(_hits(types, question, found, nodes)), tuple(found.notes))
 
@@ -270,14 +269,18 @@ def _parts(
 
 
 def _by_meaning(
-    types: _Types, question: SearchQuestion, found: _Rankings, environment: Mapping[str, str]
+    snapshot: Snapshot,
+    types: _Types,
+    question: SearchQuestion,
+    found: _Rankings,
+    environment: Mapping[str, str],
 ) -> None:
     """Rank the nodes by how near the vectors of their texts are to that of the question."""
-    vectors: dict[tuple[str | None, int], np.ndarray | None] = {}
     near: dict[_Found, tuple[float, str]] = {}
     for stored, table in types:
         for item in _embedded(stored):
-            wanted = _vector(item, question.text, environment, vectors, found)
+            filled_by = dict(snapshot.models(stored.identity)).get(item.identity)
+            wanted = _vector(item, question.text, environment, filled_by, found)
             if wanted is None or item.embed is None:
                 continue
             rows = nearest_rows(table, item.name, wanted, _asked(question))
@@ -295,21 +298,19 @@ def _vector(
     item: Property,
     text: str,
     environment: Mapping[str, str],
-    known: dict[tuple[str | None, int], "np.ndarray | None"],
+    filled_by: str | None,
     found: _Rankings,
 ) -> "np.ndarray | None":
     """Return the vector of the question for a property; None, with a note, when none can be had."""
     assert item.embed is not None
     assert isinstance(item.type, VectorType)
-    model, size = item.embed.model, item.type.dimension
-    if (model, size) not in known:
-        try:
-            made = embedder_for(model, environment).embed([text], size, EmbeddingTask.QUERY)[0]
-        except OmniGraphError as failed:
-            found.notes.append(f"nothing was searched by meaning: {failed.message}")
-            made = None
-        known[model, size] = made
-    return known[model, size]
+    try:
+        embedder = embedder_for(item.embed.model, environment, filled_by=filled_by)
+        return query_vector(embedder, text, item.type.dimension)
+    except OmniGraphError as failed:
+        note = f"nothing was searched by meaning: {failed.message}"
+        found.notes += [] if note in found.notes else [note]
+        return None
 
 
 def _hits(

@@ -21,7 +21,8 @@ groups: {scouts: [scout], reviewers: [rita]}
 protected_branches: [main]
 rules:
   - {id: read, allow: {actors: {group: scouts}, actions: [read], branch_scope: any}}
-  - {id: draft, allow: {actors: {group: scouts}, actions: [change], branch_scope: unprotected}}
+  - id: draft
+    allow: {actors: {group: scouts}, actions: [change, review], branch_scope: unprotected}
   - id: branch
     allow: {actors: {group: scouts}, actions: [branch_create], target_branch_scope: unprotected}
   - {id: all, allow: {actors: {group: reviewers}, actions: [read, change], branch_scope: any}}
@@ -90,14 +91,15 @@ async def test_a_fact_is_proposed_reviewed_and_merged(tmp_path: Path) -> None:
         )
         branch = made.branch
         assert branch.startswith("agent/scout/")
-        proposal = (await scout.done("merge_preview")).text
-        assert proposal.startswith("fast_forward")
+        proposal = (await scout.done("propose", message="Ada, from the Gazette")).text
+        assert "fast_forward" in proposal
         assert "error[denied]" in await scout.refused("merge")
         assert (await scout.done("query", query=WHERE, params={"company": "mill"})).rows == []
 
     async with over_stdio("--actor", "rita", folder=tmp_path) as rita:
         words = await rita.client.get_prompt("review_branch", {"branch": branch})
         assert branch in words.messages[0].content.text
+        assert "from the Gazette" in (await rita.done("review", branch=branch)).text
         changes = (await rita.done("diff", new=branch)).rows
         assert {each[1] for each in changes} == {
             *("Person", "Company", "Source", "WorksAt", "ToldBy"),

@@ -63,11 +63,12 @@ def test_the_annotations_are_true() -> None:
     reads = {each.name for each in TOOLS if not each.writes}
     assert reads == {
         *("search", "schema", "query", "lint", "get", "branch_list"),
-        *("diff", "merge_preview", "history", "blame"),
+        *("diff", "merge_preview", "history", "blame", "review"),
     }
     assert {each.name for each in TOOLS if each.writes and not each.destroys} == {
         "branch_create",
         "run_begin",
+        "propose",
     }
     assert all(not each.destroys for each in TOOLS if not each.writes)
 
@@ -82,6 +83,7 @@ def test_no_tool_that_reads_makes_a_commit_or_a_branch(graph: Graph) -> None:
         "diff": {"new": "main"},
         "merge_preview": {"source": "main"},
         "blame": {"type": "Person", "id": "ana"},
+        "review": {"branch": "main"},
     }
     for tool in TOOLS:
         if not tool.writes:
@@ -104,7 +106,7 @@ def test_a_read_only_desk_has_only_tools_that_read(graph: Graph) -> None:
         ("reader", {each.name for each in TOOLS if each.writes}),
         (
             "drafter",
-            {"branch_create", "branch_delete", "merge", "run_publish", "run_abort"},
+            {"branch_create", "branch_delete", "merge", "run_publish", "run_abort", "propose"},
         ),
         ("stranger", {each.name for each in TOOLS}),
     ],
@@ -319,6 +321,26 @@ def test_what_was_done_can_be_told_undone_and_published(graph: Graph) -> None:
     assert ["side"] in done(desk, "branch_list").rows
     done(desk, "branch_delete", name="side")
     assert ["side"] not in done(desk, "branch_list").rows
+
+
+def test_a_branch_is_proposed_and_what_reviewers_say_comes_back(graph: Graph) -> None:
+    desk = desk_of(graph)
+    done(desk, "change", query=ADD, params={"slug": "eve"})
+    assert "nobody said" in done(desk, "review").text
+    answer = done(desk, "propose", message=HOSTILE)
+    assert "the review is open" in answer.text
+    assert "fast_forward" in answer.text
+    rita = graph.acting_as("rita")
+    rita.comment_review(desk.own, "spell it out", type="Person", id="eve", property="name")
+    rita.set_review(desk.own, "changes_asked", "see the comment")
+    said = done(desk, "review")
+    assert "is changes_asked" in said.text
+    assert [each[1:4] for each in said.rows] == [
+        ["ana", "open", HOSTILE],
+        ["rita", None, "spell it out"],
+        ["rita", "changes_asked", "see the comment"],
+    ]
+    assert said.rows[1][4] == {"type": "Person", "id": "eve", "property": "name"}
 
 
 def test_a_dry_run_writes_nothing(graph: Graph) -> None:

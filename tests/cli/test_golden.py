@@ -14,8 +14,8 @@ from tests.cli.scene import GOLDEN, Scene, leaves, path_of
 TRANSCRIPT = GOLDEN / "transcript.txt"
 SHAPES = json.loads(Path("docs/documents.schema.json").read_text())
 PROMPT = "$ omnigraph "
-# They start Spark, talk to a person, or need a server; each has tests of its own.
-ELSEWHERE = ("doctor", "login", "logout", "shell", "studio")
+# They start Spark, talk to a person or an editor, or need a server; each has tests of its own.
+ELSEWHERE = ("doctor", "login", "logout", "lsp", "shell", "studio")
 
 
 @pytest.fixture

@@ -299,3 +299,53 @@ export interface FoundReview {
   branch: string
   review: Review | null
 }
+
+export interface Hit {
+  type: string
+  id: string
+  label: string
+  score: number
+  matched: { property: string; excerpt: string }
+}
+
+export interface Hits {
+  hits: Hit[]
+  notes: string[]
+}
+
+export type Direction = 'out' | 'in'
+
+export interface EdgeGroup {
+  edge: string
+  direction: Direction
+  /** The type of the other ends. */
+  type: string
+  count: number
+}
+
+export interface Neighbor {
+  edge_id: string
+  edge: Row
+  type: string
+  id: string
+  label: string
+  node: Row
+}
+
+export interface Neighbors {
+  node: { type: string; id: string; label: string; properties: Row }
+  groups: EdgeGroup[]
+  neighbors: Neighbor[]
+  cursor: string | null
+}
+
+export interface Blamed {
+  property: string
+  value: unknown
+  commit: string
+  actor_id: string | null
+  /** Microseconds since 1970. */
+  created_at: number
+  message: string | null
+  or_earlier: boolean
+}

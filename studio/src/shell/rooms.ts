@@ -13,6 +13,7 @@ export interface RoomEntry {
 
 export const ENTRIES: readonly RoomEntry[] = [
   { room: 'overview', title: 'Overview', key: 'o', load: () => import('../rooms/overview/index.tsx') },
+  { room: 'explore', title: 'Explore', key: 'e', load: () => import('../rooms/explore/index.tsx') },
   { room: 'query', title: 'Query', key: 'q', load: () => import('../rooms/query/index.tsx') },
   { room: 'history', title: 'History', key: 'h', load: () => import('../rooms/history/index.tsx') },
   { room: 'review', title: 'Review', key: 'v', load: () => import('../rooms/review/index.tsx') },

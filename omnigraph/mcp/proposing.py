@@ -1,0 +1,73 @@
+"""Proposing: the tools by which a branch is handed over to reviewers, and their words come back."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from omnigraph.errors import Json
+from omnigraph.mcp.desk import ToolCall
+from omnigraph.mcp.reviewing import merge_text
+from omnigraph.mcp.table import Page
+from omnigraph.mcp.tool import Arguments, Tool
+from omnigraph.mcp.wording import to_line
+from omnigraph.policy.actions import Action
+from omnigraph.versioning.commit import time_text
+from omnigraph.versioning.names import MAIN
+
+_Own = Annotated[str | None, Meta(description="default: your own branch")]
+
+
+class ProposeArguments(Arguments, frozen=True, kw_only=True):
+    """What `propose` takes."""
+
+    message: Annotated[str, Meta(min_length=1, description="what changes, why, from where")]
+    source: _Own = None
+    into: str = MAIN
+
+
+class ReviewArguments(Arguments, frozen=True, kw_only=True):
+    """What `review` takes."""
+
+    branch: _Own = None
+
+
+def propose(call: ToolCall, given: ProposeArguments) -> str:
+    """Open the review of a branch, and return what its merge would do."""
+    source = given.source or call.desk.to_write(None)
+    found = call.graph.set_review(source, "open", given.message, into=given.into)
+    preview = call.branch(given.into).preview_merge(source, **call.work)
+    head = f"proposed {to_line(source)} at commit {found.head}; the review is {found.state}"
+    return f"{head}\n{merge_text(call, preview, 'would be')}"
+
+
+def review(call: ToolCall, given: ReviewArguments) -> str:
+    """Return the state of a review, and all that was said, newest last."""
+    branch = given.branch or call.desk.to_write(None)
+    found = call.graph.review_record(branch)
+    if found is None:
+        return f"nobody said anything about {to_line(branch)}"
+    page = Page(["at", "actor", "state", "message", "about", "commit"], call.desk.tokens)
+    for each in found:
+        about: Json = None if each.entity is None else each.entity.to_json()
+        state = None if each.state is None else str(each.state)
+        page.add([time_text(each.at), each.actor_id, state, each.message, about, each.head])
+    into = to_line(found.into)
+    return page.text("events", note=f"; {to_line(branch)} into {into} is {found.state}")
+
+
+TOOLS = (
+    Tool(
+        name="propose",
+        about="Hand a branch over for review: opens the review and shows what a merge would do.",
+        run=propose,
+        arguments=ProposeArguments,
+        needs=Action.REVIEW,
+        writes=True,
+    ),
+    Tool(
+        name="review",
+        about="State of the review of a branch, and what reviewers said.",
+        run=review,
+        arguments=ReviewArguments,
+    ),
+)

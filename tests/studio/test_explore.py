@@ -1,0 +1,80 @@
+"""A person finds a node, sees who set what, follows its edges, and goes back in time."""
+
+import re
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.studio.browsing import SCREENS, browsing, serious_findings, settle
+from tests.studio.scene import TOKENS, Scene
+
+RENAME = """query r($slug: String, $name: String) {
+  update Person set { name: $name } where slug = $slug
+}"""
+SEVERAL = re.compile(r"^[2-9]\d* nodes, \d+ edge")
+HOSTILE = '<img src=x onerror="alert(1)"> \u202eevil'
+
+
+def enter(page: Page, scene: Scene, more: str = "") -> None:
+    page.goto(f"{scene.origin}/studio#/explore{more}")
+    settle(page)
+
+
+def test_a_node_is_found_opened_and_followed_to_its_neighbours(
+    browser: Browser, scene: Scene
+) -> None:
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        enter(page, scene)
+        expect(page.get_by_text("Find a node")).to_be_visible()
+        page.get_by_role("searchbox").fill("ana")
+        page.get_by_role("button", name=re.compile("^Person Ana")).first.click()
+        panel = page.get_by_role("region", name="Node")
+        expect(panel.get_by_text("email")).to_be_visible()
+        expect(panel.get_by_role("link", name=re.compile("somebody|ana")).first).to_be_visible()
+        knows = panel.get_by_role("listitem").filter(has_text="Knows").first
+        knows.get_by_role("button", name="Show").click()
+        canvas = page.get_by_role("region", name="Canvas")
+        expect(canvas.get_by_role("status").last).to_have_text(SEVERAL)
+        page.screenshot(path=str(SCREENS / "explore.png"))
+        assert serious_findings(page) == []
+        link = page.url
+        page.get_by_role("link", name="Take it to the Query room").click()
+        settle(page)
+        expect(page.locator(".cm-content")).to_contain_text("match {")
+
+        page.goto(link)
+        settle(page)
+        expect(canvas.get_by_role("status").last).to_have_text(SEVERAL)
+        knows.get_by_role("button", name="Hide").click()
+        expect(canvas.get_by_role("status").last).to_have_text("1 node, 0 edges")
+
+
+def test_the_slider_shows_what_was_there_before(browser: Browser, scene: Scene) -> None:
+    scene.graph.branch(message="Dag has a new name").mutate(RENAME, slug="dag", name="Dag New")
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        enter(page, scene, "?node=%5B%22Person%22%2C%22dag%22%5D")
+        panel = page.get_by_role("region", name="Node")
+        expect(panel.get_by_role("heading", name="Dag New")).to_be_visible()
+        page.get_by_label("Time").press("ArrowLeft")
+        expect(panel.get_by_role("heading", name="Dag New")).to_have_count(0)
+        expect(panel.get_by_role("heading", name=re.compile("^Dag"))).to_be_visible()
+        page.get_by_label("Time").press("End")
+        expect(panel.get_by_role("heading", name="Dag New")).to_be_visible()
+
+
+def test_a_type_shows_its_first_nodes_without_words(browser: Browser, scene: Scene) -> None:
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        enter(page, scene)
+        page.get_by_role("group", name="Types").get_by_role("button", name="City").click()
+        expect(page.locator(".card").first).to_be_visible()
+        page.get_by_role("searchbox").fill("there is no such thing anywhere qqqq")
+        expect(page.get_by_text("Nothing was found")).to_be_visible()
+
+
+def test_hostile_values_are_shown_as_text(browser: Browser, scene: Scene) -> None:
+    scene.graph.branch().mutate(RENAME, slug="finn", name=HOSTILE)
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        enter(page, scene, "?q=finn")
+        page.locator(".card").first.click()
+        panel = page.get_by_role("region", name="Node")
+        expect(panel.get_by_role("heading", name=HOSTILE)).to_be_visible()
+        assert page.locator("img").count() == 0
