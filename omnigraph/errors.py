@@ -136,6 +136,7 @@ class Code(StrEnum):
     STALE_MATCH = "T28"
     MISPLACED_EXISTS = "T29"
     UNION_COLUMNS = "T30"
+    MISUSED_PATH = "T31"
 
     UNCOMPUTABLE = "E1"
 

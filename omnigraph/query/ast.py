@@ -217,6 +217,16 @@ class Hops:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class PathName:
+    """`as $path all shortest`, `as $path shortest by $e.weight`: the way that a traversal goes."""
+
+    variable: Variable
+    keeps_all: bool
+    by: PropertyAccess | None
+    span: Span = field(compare=False, repr=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traversal:
     """`$a knows|likes {1,3} $b`: follow edges from one variable to another."""
@@ -226,6 +236,7 @@ class Traversal:
     target: Variable
     hops: Hops = Hops()
     edge_variable: Variable | None = None
+    path: PathName | None = None
 
     @property
     def span(self) -> Span:

@@ -13,6 +13,7 @@ from omnigraph.query.checked import (
     CheckedRead,
     CheckedUnion,
     Column,
+    Link,
     OrderKey,
     ParamDecl,
 )
@@ -26,11 +27,13 @@ from omnigraph.query.expr import (
     Aggregate,
     Bm25,
     Collect,
+    ColumnRef,
     EntityType,
     Expr,
     Known,
     ListOf,
     Nearest,
+    PathPart,
     Predicate,
     PropertyRef,
     Rrf,
@@ -38,7 +41,7 @@ from omnigraph.query.expr import (
     children,
     parts,
 )
-from omnigraph.query.parser import RANKINGS
+from omnigraph.query.parser import PATH_PARTS, RANKINGS
 from omnigraph.query.printer import expr_text
 from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.query.tail import binds
@@ -107,10 +110,12 @@ class _ReadChecker:
     problems: Problems
     _shown: list[ast.Projection] = field(default_factory=list)
     _ties: tuple[VariableRef, ...] = ()
+    _paths: Mapping[str, Link] = field(default_factory=dict)
 
     def check(self) -> CheckedRead | None:
         patterns = PatternChecker(self.catalog, self.params, self.problems)
         pattern, scope = patterns.check(self.read.match, ChainMap())
+        self._paths = patterns.paths
         names = (name for name in binds(pattern) if name in scope)
         self._ties = tuple(VariableRef(name, scope[name].type) for name in names)
         aliases: dict[str, Expr] = {}
@@ -148,6 +153,7 @@ class _ReadChecker:
             scope=scope,
             aliases=aliases,
             in_result=True,
+            paths=self._paths,
         )
 
     def _columns(
@@ -178,9 +184,11 @@ class _ReadChecker:
     def _column(
         self, node: ast.Expr, scope: Mapping[str, BoundVariable], aliases: Mapping[str, Expr]
     ) -> Expr | None:
+        if isinstance(node, ast.FunctionCall) and node.function in PATH_PARTS:
+            return self._expressions(scope, aliases).path_part(node)
         if not isinstance(node, ast.Collect):
             return self._expressions(scope, aliases).value(node)
-        rows = replace(self._expressions(scope, {}), aliases=None, in_result=False)
+        rows = replace(self._expressions(scope, {}), aliases=None, in_result=False, paths={})
         bounds = BoundChecker(self.params, self.problems)
         return CollectChecker(rows, self._ties, bounds.check).check(node)
 
@@ -224,6 +232,11 @@ class _ReadChecker:
         found = False
         for column, projection in zip(checked.columns, self._shown, strict=True):
             if isinstance(column.expr, Collect):
+                continue
+            if isinstance(column.expr, PathPart):
+                message = "rows cannot be grouped or made distinct by the parts of a path"
+                self.problems.report(Code.MISUSED_PATH, projection.expr.span, message)
+                found = True
                 continue
             kind = type_of(column.expr)
             is_free = isinstance(column.expr, Known) or _is_made_of_groups(column.expr)
@@ -298,7 +311,7 @@ def _reads_only(node: Expr | Predicate, keys: set[Expr], *, aggregates: bool) ->
         return True
     if isinstance(node, PropertyRef):
         return any(isinstance(k, VariableRef) and k.variable == node.variable for k in keys)
-    if isinstance(node, VariableRef | Bm25 | Nearest | Rrf):
+    if isinstance(node, VariableRef | ColumnRef | Bm25 | Nearest | Rrf):
         return False
     return all(_reads_only(child, keys, aggregates=aggregates) for child in children(node))
 

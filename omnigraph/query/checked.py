@@ -53,6 +53,18 @@ class Step:
     direction: Direction
 
 
+@dataclass(frozen=True, slots=True)
+class LinkPath:
+    """The shortest paths of a traversal: one for each pair of nodes, or all.
+
+    With a `weight`, a property of the edges, the shortest path is that of the least sum.
+    """
+
+    name: str
+    keeps_all: bool
+    weight: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """A traversal with its edges and directions resolved."""
@@ -62,6 +74,7 @@ class Link:
     steps: tuple[Step, ...]
     hops: Hops
     edge_variable: str | None = None
+    path: LinkPath | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,7 +82,7 @@ def expr_text(node: expr.Expr) -> str:
         case expr.EveryRow():
             return "*"
         case expr.ColumnRef(name, _):
-            return name
+            return f"length(${name[1:-7]})" if _is_length(name) else name
         case expr.PropertyRef():
             return _property(node)
         case expr.TextMatch() | expr.Bm25() | expr.Nearest() | expr.Rrf():
@@ -93,6 +93,13 @@ def expr_text(node: expr.Expr) -> str:
             return _call_text(node)
         case expr.ObjectOf() | expr.Collect():
             return _collected(node)
+        case expr.PathPart(path, part, _):
+            return f"{part}(${path})"
+
+
+def _is_length(column: str) -> bool:
+    """Return whether a column holds the length of a path."""
+    return column.startswith("#") and column.endswith(".length")
 
 
 def _property(ref: expr.PropertyRef) -> str:
@@ -193,14 +200,12 @@ def _operator(operator: plan.Operator) -> list[str]:
             return _scan(operator)
         case plan.Expand():
             return _expand(operator)
+        case plan.Path():
+            return _path(operator)
         case plan.Filter(predicate):
             return ["Filter", predicate_text(predicate)]
-        case plan.AntiJoin(outer, _):
-            return ["AntiJoin", f"on {', '.join(map(_variable, outer))}"]
-        case plan.Mark(column, outer, _):
-            return ["Mark", column, f"on {', '.join(map(_variable, outer))}"]
-        case plan.Optional(outer, _, _):
-            return ["Optional", f"on {', '.join(map(_variable, outer))}" if outer else ""]
+        case plan.AntiJoin() | plan.Mark() | plan.Optional():
+            return _block(operator)
         case plan.Rank(column, ranking, restricts):
             return ["Rank", f"{column} = {expr_text(ranking)}", "only ranked" if restricts else ""]
         case plan.Aggregate(keys, aggregates):
@@ -217,6 +222,12 @@ def _operator(operator: plan.Operator) -> list[str]:
         case plan.Limit(skip, limit):
             skipped = "" if skip is None else f"skip {expr_text(skip)}"
             return ["Limit", skipped, "" if limit is None else expr_text(limit)]
+
+
+def _block(block: plan.AntiJoin | plan.Mark | plan.Optional) -> list[str]:
+    on = f"on {', '.join(map(_variable, block.outer))}" if block.outer else ""
+    column = [block.column] if isinstance(block, plan.Mark) else []
+    return [type(block).__name__, *column, on]
 
 
 def _scan(scan: plan.NodeScan) -> list[str]:
@@ -242,6 +253,19 @@ def _expand(expand: plan.Expand) -> list[str]:
     closes = ["closes"] if expand.closes else []
     details = _details(expand.filters, expand.columns, expand.counted)
     return ["Expand", road, *named, *edge_details, *closes, *details]
+
+
+def _path(found: plan.Path) -> list[str]:
+    edges = "|".join(
+        f"{_ARROWS[s.direction][0]}{s.edge}{_ARROWS[s.direction][1]}" for s in found.steps
+    )
+    target = _variable(found.target) + ("" if found.closes else f": {_types(found.types)}")
+    road = f"{_variable(found.source)} {edges} {hops_text(found.hops)} {target}"
+    named = f"{'all ' if found.path.keeps_all else ''}shortest as {_variable(found.path.name)}"
+    by = "" if found.path.weight is None else f"by {found.path.weight}"
+    from_end = "from its end" if found.backwards else ""
+    closes = ["closes"] if found.closes else []
+    return ["Path", road, named, by, from_end, *closes, *_details((), found.columns, counted=False)]
 
 
 def _types(types: tuple[str, ...]) -> str:

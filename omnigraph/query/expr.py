@@ -109,6 +109,11 @@ class ColumnRef:
     type: "ResultType"
 
 
+def path_column(path: str, part: str) -> str:
+    """Return the column that holds the nodes, the edges or the length of a path."""
+    return f"#{path}.{part}"
+
+
 # The beginning of the names of columns that say whether `exists { … }` has a match.
 MARK = "#exists"
 
@@ -216,6 +221,15 @@ class Collect:
 
 
 @dataclass(frozen=True, slots=True)
+class PathPart:
+    """The nodes or the edges of a path, as a list."""
+
+    path: str
+    part: str
+    type: CollectedType
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A function or an operator of values, computed for each row."""
 
@@ -283,6 +297,7 @@ Expr: TypeAlias = (
     | Aggregate
     | ObjectOf
     | Collect
+    | PathPart
     | Call
 )
 Predicate: TypeAlias = Comparison | NullTest | And | Or | Not | TextMatch
@@ -363,10 +378,14 @@ def variables(node: "Expr | Predicate") -> set[str]:
     return found
 
 
-def marks(node: "Expr | Predicate") -> set[str]:
-    """Return the columns of `exists { … }` that a node reads."""
-    columns = (part.column for part in parts(node) if isinstance(part, ColumnRef))
-    return {name for name in columns if name.startswith(MARK)}
+def reads_rows(node: "Expr | Predicate") -> bool:
+    """Return whether a node reads something that each row has a value of its own for."""
+    return bool(variables(node) or columns_of(node))
+
+
+def columns_of(node: "Expr | Predicate") -> set[str]:
+    """Return the columns of earlier operators that a node reads."""
+    return {part.column for part in parts(node) if isinstance(part, ColumnRef)}
 
 
 def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:

@@ -1,7 +1,7 @@
 """Lower: a checked query to a plan, in a fixed order and without optimization."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from omnigraph.query import plan
@@ -172,16 +172,52 @@ class _PatternOrder:
         nodes = {each.name: each for each in self.pattern.bound if each.is_node}
         links: defaultdict[str, list[int]] = defaultdict(list)
         for at, link in enumerate(self.pattern.links):
-            links[link.source].append(at)
-            links[link.target].append(at)
+            if link.path is None:
+                links[link.source].append(at)
+                links[link.target].append(at)
         used: set[int] = set()
         self._grow(list(self.pattern.outer), links, used, nodes)
+        paths = [link for link in self.pattern.links if link.path is not None]
+        found = self._found_by_paths(paths, links)
         for root in sorted(nodes.values(), key=_selectivity(self)):
-            if root.name not in self.bound:
+            if root.name not in self.bound | found:
                 self.done.append(plan.NodeScan(variable=root.name, types=root.type.types))
                 self.bound.add(root.name)
                 self._grow([root.name], links, used, nodes)
+        self.done += [self._path(link, nodes) for link in paths]
         return self.done
+
+    def _found_by_paths(self, paths: list[Link], links: Mapping[str, list[int]]) -> set[str]:
+        """Return the ends of paths that nothing else binds or restricts."""
+        tested = {name for test in self.pattern.filters for name in variables(test)}
+        tested |= {name for inner in self.pattern.negations for name in inner.outer}
+        found: set[str] = set()
+        taken = self.bound | tested | {name for name, at in links.items() if at}
+        for link in paths:
+            for end, other in ((link.target, link.source), (link.source, link.target)):
+                if end not in taken | found and other not in found and end != other:
+                    found.add(end)
+                    taken.add(other)
+                    break
+            taken |= {link.source, link.target} - found
+        return found
+
+    def _path(self, link: Link, nodes: Mapping[str, BoundVariable]) -> plan.Path:
+        assert link.path is not None
+        backwards = link.source not in self.bound
+        way = _reversed(link) if backwards else link
+        closes = way.target in self.bound
+        self.bound.add(way.target)
+        return plan.Path(
+            source=way.source,
+            target=way.target,
+            types=nodes[way.target].type.types if way.target in nodes else (),
+            steps=way.steps,
+            hops=way.hops,
+            path=link.path,
+            closes=closes,
+            backwards=backwards,
+        )
 
     def _grow(
         self,

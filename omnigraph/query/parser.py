@@ -38,6 +38,7 @@ from omnigraph.query.ast import (
     Or,
     Ordering,
     Param,
+    PathName,
     Predicate,
     Projection,
     PropertyAccess,
@@ -73,7 +74,8 @@ TEXT_FUNCTIONS = ("search", "fuzzy", "match_text")
 RANKINGS = ("bm25", "nearest", "rrf")
 _SPECIAL = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS, "now", "date", "datetime")
 COLLECT = "collect"
-_FUNCTIONS = (*_SPECIAL, COLLECT, *SCALAR_FUNCTIONS)
+PATH_PARTS = ("nodes", "edges")
+_FUNCTIONS = (*_SPECIAL, COLLECT, *PATH_PARTS, *SCALAR_FUNCTIONS)
 _SUMS = ("+", "-")
 _PRODUCTS = ("*", "/", "%")
 _SIGNS = {"=", "!=", "<", "<=", ">", ">="}
@@ -449,13 +451,28 @@ class _PatternParser(_ExpressionParser):
             edges.append(self._edge())
         hops = self._hops() if self.at("{") else Hops()
         target = self.variable("the variable that the edge leads to")
+        is_path = self.at_word("as") and self.peek(1).kind == "var"
         return Traversal(
             source=source,
             edges=tuple(edges),
             target=target,
             hops=hops,
             edge_variable=edge_variable,
+            path=self._path_name() if is_path else None,
         )
+
+    def _path_name(self) -> PathName:
+        start = self.advance()
+        variable = self.variable("the variable of the path")
+        keeps_all = self.accept_word("all") is not None
+        self.expect_word("shortest", "write as $path shortest, or as $path all shortest")
+        by = None
+        if self.at_word("by") and self.peek(1).kind == "var":
+            self.advance()
+            edge = self.variable("the variable of the edge")
+            self.expect(".", hint="write by $e.property")
+            by = PropertyAccess(edge, self.ident("the name of a property"))
+        return PathName(variable, keeps_all, by, start.span.to(self.peek(-1).span))
 
     def _edge(self) -> EdgeName:
         if self.accept("<"):

@@ -9,6 +9,7 @@ from omnigraph.query.checked import (
     Column,
     Delete,
     Insert,
+    LinkPath,
     OrderKey,
     ParamDecl,
     Replace,
@@ -65,6 +66,25 @@ class Expand:
     edge_filters: tuple[Predicate, ...] = ()
     edge_columns: tuple[str, ...] = ()
     counted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path:
+    """Finds the shortest paths from a bound variable to another, and names them.
+
+    When it closes, the target is bound already. Backwards means that the path is found from its
+    end, so that `source` is its last node. Each row has the path in columns of its own.
+    """
+
+    source: str
+    target: str
+    types: tuple[str, ...]
+    steps: tuple[Step, ...]
+    hops: Hops
+    path: LinkPath
+    closes: bool
+    backwards: bool
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +175,7 @@ class Union:
 Operator: TypeAlias = (
     NodeScan
     | Expand
+    | Path
     | Filter
     | AntiJoin
     | Optional
@@ -183,9 +204,9 @@ def types_gone_through(operators: Iterable[Operator]) -> set[str]:
     for operator in flatten(operators):
         if isinstance(operator, Union):
             found = found.union(*(types_gone_through(read.operators) for read in operator.reads))
-        if isinstance(operator, NodeScan | Expand):
+        if isinstance(operator, NodeScan | Expand | Path):
             found |= set(operator.types)
-        if isinstance(operator, Expand):
+        if isinstance(operator, Expand | Path):
             found |= {step.edge for step in operator.steps}
     return found
 

@@ -1,14 +1,14 @@
 """Resolve: resolves the names in values and predicates, and types them."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from itertools import chain
 from typing import NoReturn
 
 from omnigraph.errors import Code
 from omnigraph.query import ast, expr
-from omnigraph.query.checked import BoundVariable
+from omnigraph.query.checked import BoundVariable, Link
 from omnigraph.query.comparing import (
     common_type,
     compatible,
@@ -21,7 +21,7 @@ from omnigraph.query.comparing import (
 )
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.functions import FUNCTIONS, negative_type, operation_type
-from omnigraph.query.parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
+from omnigraph.query.parser import AGGREGATES, PATH_PARTS, RANKINGS, TEXT_FUNCTIONS
 from omnigraph.schema.catalog import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Catalog, StoredType
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.schema.types import (
@@ -75,6 +75,7 @@ class ExpressionResolver:
     row: StoredType | None = None
     in_result: bool = False
     exists: Callable[[ast.Exists], str | None] | None = None
+    paths: Mapping[str, Link] = field(default_factory=dict)
 
     def predicate(self, node: ast.Predicate) -> expr.Predicate | None:
         """Type a predicate; return None if a problem was reported."""
@@ -241,6 +242,10 @@ class ExpressionResolver:
         if found is not None:
             return found
         message = f"unknown variable '${node.name}'"
+        if node.name in self.paths:
+            message = f"'${node.name}' is a path, not a value"
+            hint = f"write length(${node.name}), nodes(${node.name}) or edges(${node.name})"
+            self._fail(Code.MISUSED_PATH, node.span, message, hint)
         if node.name == "_":
             anonymous = "'$_' is a new variable each time; name the variable to use it"
             self._fail(Code.UNKNOWN_VARIABLE, node.span, message, anonymous)
@@ -297,7 +302,7 @@ class ExpressionResolver:
         if found is None:
             near = self.problems.nearest(node.text, self.aliases)
             self._fail(Code.UNKNOWN_ALIAS, node.span, f"unknown alias '{node.text}'", near)
-        if isinstance(found, expr.Collect):
+        if isinstance(found, expr.Collect | expr.PathPart):
             message = f"'{node.text}' is a list that the query makes, and is only shown"
             self._fail(Code.MISUSED_AGGREGATE, node.span, message)
         return found
@@ -335,6 +340,8 @@ class ExpressionResolver:
             if node.arguments:
                 self._fail(Code.NOT_A_VALUE, node.span, "now() takes no arguments")
             return expr.Now()
+        if (path := self._path_argument(node)) is not None:
+            return expr.ColumnRef(expr.path_column(path, "length"), I64)
         if node.function in FUNCTIONS:
             return self._function(node)
         if node.function in TEXT_FUNCTIONS:
@@ -349,6 +356,32 @@ class ExpressionResolver:
         if node.function in AGGREGATES:
             return self._aggregate(node)
         return self._rrf(node) if node.function == "rrf" else self._ranking(node)
+
+    def _path_argument(self, node: ast.FunctionCall) -> str | None:
+        """Return the path whose length is asked for; None if something else is."""
+        match node:
+            case ast.FunctionCall("length", (ast.Variable(name),)) if name in self.paths:
+                return name
+            case ast.FunctionCall(function) if function in PATH_PARTS:
+                message = f"{function}($path) is shown, as a column of its own"
+                self._fail(Code.MISUSED_PATH, node.span, message)
+            case _:
+                return None
+
+    def path_part(self, node: ast.FunctionCall) -> expr.PathPart | None:
+        """Type `nodes($path)` and `edges($path)`; return None if a problem was reported."""
+        match node.arguments:
+            case (ast.Variable(name),) if name in self.paths and not node.distinct:
+                link = self.paths[name]
+                edges = tuple(dict.fromkeys(step.edge for step in link.steps))
+                types = EntityType(EntityKind.EDGE, edges)
+                if node.function == "nodes":
+                    types = EntityType(EntityKind.NODE, (self.catalog.edges[edges[0]].source,))
+                return expr.PathPart(name, node.function, expr.CollectedType(types))
+        message = f"{node.function} takes a path that the match names"
+        hint = f"write $a knows{{1,5}} $b as $path shortest, and {node.function}($path)"
+        self.problems.report(Code.MISUSED_PATH, node.span, message, hint)
+        return None
 
     def _text_match(self, node: ast.FunctionCall) -> expr.TextMatch:
         most = 3 if node.function == "fuzzy" else 2
@@ -461,7 +494,9 @@ class ExpressionResolver:
             self._fail(Code.MISUSED_AGGREGATE, node.span, message)
         within = replace(self, in_result=False, aliases=None)
         argument = within._value(node.arguments[0])
-        if not isinstance(argument, expr.VariableRef | expr.PropertyRef | expr.Call):
+        if not isinstance(
+            argument, expr.VariableRef | expr.PropertyRef | expr.ColumnRef | expr.Call
+        ):
             message = f"{node.function} takes a variable, a property or what is computed from them"
             self._fail(Code.MISUSED_AGGREGATE, node.arguments[0].span, message)
         if (

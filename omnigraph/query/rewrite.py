@@ -12,12 +12,13 @@ from omnigraph.query.expr import (
     ParamRef,
     Predicate,
     PropertyRef,
+    columns_of,
     conjuncts,
     counts_rows,
     equality,
-    marks,
     may_fail,
     parts,
+    path_column,
     shown_variables,
     variables,
 )
@@ -33,6 +34,7 @@ from omnigraph.query.plan import (
     Operator,
     Optional,
     Order,
+    Path,
     Plan,
     PointRead,
     Project,
@@ -192,7 +194,7 @@ def _push(operators: Operators) -> Operators:
     for predicate in filters:
         if may_fail(predicate):
             continue
-        names = variables(predicate) | marks(predicate)
+        names = variables(predicate) | (columns_of(predicate) & first.keys())
         at = max((first.get(name, -1) for name in names), default=len(binders) - 1)
         tests[at].append(predicate)
     pushed: list[Operator] = [Filter(each) for each in tests[-1]]
@@ -229,6 +231,9 @@ def _bound_by(operator: Operator) -> list[str]:
         case Expand():
             names = [] if operator.closes else [operator.target]
             return names if operator.edge_variable is None else [*names, operator.edge_variable]
+        case Path(target=target, path=path):
+            length = path_column(path.name, "length")
+            return [length] if operator.closes else [target, length]
         case Optional(binds=binds):
             return list(binds)
         case Mark(column=column):
@@ -281,6 +286,8 @@ def _references(operators: Operators) -> set[str]:
         match operator:
             case AntiJoin(outer=outer) | Optional(outer=outer) | Mark(outer=outer):
                 needed |= set(outer)
+            case Path():
+                needed |= {operator.source, operator.target}
             case Filter(predicate):
                 needed |= variables(predicate)
             case Rank(ranking=ranking):
@@ -348,6 +355,8 @@ def _types(operators: Operators) -> dict[str, tuple[str, ...]]:
         match operator:
             case NodeScan(variable=variable):
                 types[variable] = operator.types
+            case Path():
+                types.setdefault(operator.target, operator.types)
             case Expand():
                 types.setdefault(operator.target, operator.types)
                 if operator.edge_variable is not None:
@@ -376,6 +385,8 @@ def _with_columns(operator: Operator, columns: Mapping[str, tuple[str, ...]]) ->
     match operator:
         case NodeScan(variable=variable):
             return replace(operator, columns=columns.get(variable, ()))
+        case Path(target=target):
+            return replace(operator, columns=() if operator.closes else columns.get(target, ()))
         case Expand(target=target, edge_variable=edge):
             read = () if operator.closes else columns.get(target, ())
             return replace(operator, columns=read, edge_columns=columns.get(edge or "", ()))
@@ -409,4 +420,4 @@ class _PropertyOrder:
         return self._of_type[kind]
 
 
-_ROW_OPERATORS = (NodeScan, Expand, Filter, AntiJoin, Optional, Mark)
+_ROW_OPERATORS = (NodeScan, Expand, Path, Filter, AntiJoin, Optional, Mark)

@@ -20,7 +20,8 @@ from omnigraph.query.expr import (
     map_operands,
     may_fail,
     parts,
-    variables,
+    path_column,
+    reads_rows,
 )
 from omnigraph.schema.types import F64
 
@@ -36,7 +37,7 @@ def lower_tail(read: CheckedRead) -> list[plan.Operator]:
     before: list[plan.Operator] = [*ranks.operators, *having]
     if read.distinct:
         return [*before, *_distinct(read, columns, keys)]
-    order = plan.Order(tuple(keys), binds(read.pattern))
+    order = plan.Order(tuple(keys), (*binds(read.pattern), *_numbered_paths(read.pattern)))
     return [*before, order, *_limit(read), plan.Project(tuple(columns))]
 
 
@@ -46,6 +47,12 @@ def binds(pattern: Pattern) -> tuple[str, ...]:
     for optional in pattern.optionals:
         names += binds(optional)
     return tuple(names)
+
+
+def _numbered_paths(pattern: Pattern) -> list[str]:
+    """Return the columns by which several paths between the same nodes are ordered."""
+    paths = (link.path for link in pattern.links if link.path is not None)
+    return [path_column(each.name, "number") for each in paths if each.keeps_all]
 
 
 def _distinct(
@@ -83,7 +90,7 @@ def _grouped(read: CheckedRead) -> list[plan.Operator]:
 def _is_of_groups(expr: Expr) -> bool:
     """Return whether something is computed from groups: from aggregates, or from nothing else."""
     return isinstance(expr, Call) and (
-        not variables(expr) or any(isinstance(part, Aggregate) for part in parts(expr))
+        not reads_rows(expr) or any(isinstance(part, Aggregate) for part in parts(expr))
     )
 
 

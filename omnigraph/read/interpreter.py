@@ -24,6 +24,7 @@ from omnigraph.query.plan import (
     Operator,
     Optional,
     Order,
+    Path,
     Project,
     Rank,
     ReadPlan,
@@ -37,6 +38,7 @@ from omnigraph.read.operators.counting import PatternCounter
 from omnigraph.read.operators.group import group_rows
 from omnigraph.read.operators.intersect import find_closing, intersect_edges
 from omnigraph.read.operators.order import last_row, limit_rows, sort_rows
+from omnigraph.read.operators.paths import find_paths
 from omnigraph.read.operators.project import (
     build_batch,
     drop_duplicates,
@@ -244,10 +246,8 @@ def _execute_operator(
     execution: Execution, rows: Matches, operator: Operator, following: tuple[Operator, ...]
 ) -> Matches:
     match operator:
-        case NodeScan():
-            return cross_nodes(execution, rows, operator)
-        case Expand():
-            return follow_edges(execution, rows, operator)
+        case NodeScan() | Expand() | Path():
+            return _bind(execution, rows, operator)
         case Filter(predicate):
             return filter_rows(execution, rows, (predicate,))
         case AntiJoin(_, inner):
@@ -275,6 +275,17 @@ def _execute_operator(
             return _unite(execution, reads)
         case _:
             assert_never(operator)
+
+
+def _bind(execution: Execution, rows: Matches, operator: NodeScan | Expand | Path) -> Matches:
+    """Return the rows with the variables that an operator binds."""
+    match operator:
+        case NodeScan():
+            return cross_nodes(execution, rows, operator)
+        case Expand():
+            return follow_edges(execution, rows, operator)
+        case Path():
+            return find_paths(execution, rows, operator)
 
 
 def _unite(execution: Execution, reads: Sequence[ReadPlan]) -> Matches:

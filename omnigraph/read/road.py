@@ -17,6 +17,7 @@ from omnigraph.query.plan import (
     NodeScan,
     Operator,
     Optional,
+    Path,
     Rank,
     ReadPlan,
     Union,
@@ -187,6 +188,14 @@ class _Estimate:
                     rows = self._expand(operator, rows)
                 case AntiJoin(inner=inner) | Optional(inner=inner) | Mark(inner=inner):
                     self.add(inner, rows)
+                case Path():
+                    self.lookups = None
+                    for step in operator.steps:
+                        edge = self._stored(step.edge)
+                        assert isinstance(edge, EdgeType)
+                        self._add_numbering(edge.source)
+                        for backwards in _directions(step.direction):
+                            self._add_adjacency(edge, backwards, named=False)
                 case Union(reads):
                     for read in reads:
                         self.add(read.operators, 1.0)

@@ -4,6 +4,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
@@ -110,12 +111,13 @@ class InlineRunner:
         reduce: Reduce[Found],
         progress: Progress = NO_PROGRESS,
     ) -> list[Found]:
-        held = [0]
+        held, counting = [0], Lock()
 
         def parcels(item: Item) -> list[Parcel]:
             found = []
             for parcel in task(item):
-                held[0] += len(parcel.payload)
+                with counting:  # tasks may run side by side
+                    held[0] += len(parcel.payload)
                 self.deadline.check_bytes(held[0])
                 found.append(parcel)
             return found

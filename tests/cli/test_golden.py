@@ -14,9 +14,9 @@ from tests.cli.scene import GOLDEN, Scene, leaves, path_of
 TRANSCRIPT = GOLDEN / "transcript.txt"
 SHAPES = json.loads(Path("docs/documents.schema.json").read_text())
 PROMPT = "$ omnigraph "
-# They start Spark, talk to a person or an agent, need a server, or name a program of the machine;
-# each has tests of its own.
-ELSEWHERE = ("doctor", "login", "logout", "mcp install", "mcp serve", "shell", "studio")
+# They start Spark, talk to a person, an editor or an agent, need a server, or name a program of the
+# machine; each has tests of its own.
+ELSEWHERE = ("doctor", "login", "logout", "lsp", "mcp install", "mcp serve", "shell", "studio")
 # What they print is a conversation, and no document.
 TALKING = ("mcp serve", "shell")
 

@@ -182,6 +182,8 @@ class _Writer:
     edge_counts: Mapping[str, int]
     params: dict[str, tuple[str, object]] = field(default_factory=dict)
     names: int = 0
+    depth: int = 0
+    paths: list[str] = field(default_factory=list)
 
     def pick(self, items: Sequence[T]) -> T:
         return self.random.choice(items)
@@ -225,6 +227,7 @@ class _Writer:
         clauses: list[Clause] = [self.binding(scope) for _ in range(roots)]
         for _ in range(self.pick((0, 1, 1, 1, 2, 3)) if scope else 1):
             clauses += self.traversal(scope)
+        self.depth = 1
         blocks = [self.optional(scope, 1) for _ in range(self.pick((0, 0, 0, 1, 1, 2)))]
         clauses += [self.predicate(scope) for _ in range(self.pick((0, 0, 0, 0, 1, 1, 2)))]
         clauses += [self.negation(scope, 1) for _ in range(self.pick((0, 0, 0, 0, 1)))]
@@ -278,10 +281,18 @@ class _Writer:
             scope.append(named)
         label = "" if named is None else f"{named}:"
         ends = [f"{start}", target]
+        path = self.path(used, hops) if named is None else ""
         alone = len(used) == 1 and not edge.chains and start.typed
         if not forth or (alone and self.chance(0.2)):
             ends.reverse()
-        return [f"{ends[0]} {label}{edges}{hops} {ends[1]}", *more]
+        return [f"{ends[0]} {label}{edges}{hops} {ends[1]}{path}", *more]
+
+    def path(self, used: list[EdgeType], hops: str) -> str:
+        """Give the name of the paths of a traversal, sometimes; none in a block."""
+        if self.depth or not hops or not used[0].chains or not self.chance(0.35):
+            return ""
+        self.paths.append(f"$w{len(self.paths)}")
+        return f" as {self.paths[-1]} {self.pick(('shortest', 'shortest', 'all shortest'))}"
 
     def twins(self, edge: EdgeType, start: Variable) -> list[EdgeType]:
         """Give another edge that leads out of a variable, sometimes."""
@@ -680,6 +691,11 @@ class _Writer:
     def column(self, scope: list[Variable], *, single: bool) -> Shown:
         """Give a projection; single ones can be told apart, as groups need it."""
         one, alias, chance = self.pick(scope), self.new("c"), self.random.random()
+        if self.paths and self.chance(0.4):
+            path = self.pick(self.paths)
+            if single or self.chance(0.5):
+                return Shown(f"length({path})", alias, I64)
+            return Shown(f"{self.pick(('nodes', 'edges'))}({path})", alias, ListType(I64.scalar))
         if chance < 0.25:
             return Shown(str(one), alias, None, one)
         if chance < 0.32:

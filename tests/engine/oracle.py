@@ -77,9 +77,17 @@ class Entity:
 
 
 # The variables of a row, and for each `exists { … }` something if it has a match.
-Row: TypeAlias = dict[str, Entity | None]
+Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = list[Row]
 _SOME = Entity("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The nodes of a path, and the edges between them."""
+
+    nodes: tuple[Entity, ...]
+    edges: tuple[Entity, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +183,7 @@ class Oracle:
             ]
             asked.add(name)
             for test in tests:
-                if not expr.may_fail(test) and name in expr.marks(test) <= asked:
+                if not expr.may_fail(test) and name in _marks(test) <= asked:
                     rows = [found for found in rows if _Group(self, [found]).truth(test)]
         for test in tests:
             if expr.may_fail(test):
@@ -193,7 +201,7 @@ class Oracle:
     ) -> Rows:
         """Give the rows that pass the conditions on what is known, first those that cannot fail."""
         for each in tests:
-            is_known = expr.variables(each) <= known and not expr.marks(each)
+            is_known = expr.variables(each) <= known and not _marks(each)
             if is_known and not expr.may_fail(each):
                 rows = [found for found in rows if _Group(self, [found]).truth(each)]
         for negation in pattern.negations if negates else ():
@@ -223,6 +231,8 @@ class Oracle:
         source, target = row[link.source], row[link.target]
         if source is None or target is None:
             return []
+        if link.path is not None:
+            return [{**row, link.path.name: path} for path in self._paths(source, target, link)]
         if link.edge_variable is None:
             return [row] if self._reaches(source, target, link) else []
         return [
@@ -231,6 +241,50 @@ class Oracle:
             for edge in self.data.edges[step.edge]
             if (source, target) in self._ways(step, edge)
         ]
+
+    def _paths(self, source: Entity, target: Entity, link: Link) -> "list[Path]":
+        """Give the shortest paths, in the order of the ids of their nodes; not by a weight."""
+        assert link.path is not None
+        assert link.path.weight is None
+        distance = self._distances(source, link.steps).get(target)
+        if distance is None or distance < link.hops.minimum:
+            return []
+        most = distance if link.hops.maximum is None else min(distance, link.hops.maximum)
+        found = self._simple(source, target, link.steps, most)
+        found.sort(key=lambda path: [node.id for node in path.nodes])
+        return found if link.path.keeps_all else found[:1]
+
+    def _simple(
+        self, source: Entity, target: Entity, steps: tuple[Step, ...], most: int
+    ) -> "list[Path]":
+        """Give every path without a repeated node; of parallel edges that of the least id."""
+        done, open_paths = [], [Path((source,), ())]
+        while open_paths:
+            path = open_paths.pop()
+            if path.nodes[-1] == target:
+                done.append(path)
+                continue
+            self._made[0] += 1
+            if self._made[0] > MOST_ROWS:
+                raise TooManyRows
+            if len(path.edges) < most:
+                open_paths += [
+                    Path((*path.nodes, node), (*path.edges, edge))
+                    for node, edge in self._onward(path.nodes[-1], steps)
+                    if node not in path.nodes
+                ]
+        return done
+
+    def _onward(self, node: Entity, steps: tuple[Step, ...]) -> list[tuple[Entity, Entity]]:
+        found: dict[Entity, Entity] = {}
+        for step in steps:
+            for edge in self.data.edges[step.edge]:
+                for source, target in self._ways(step, edge):
+                    if source == node:
+                        other = Entity(step.edge, edge.id)
+                        known = found.setdefault(target, other)
+                        found[target] = min(known, other, key=self.sorts)
+        return list(found.items())
 
     def _ways(self, step: Step, edge: Edge) -> list[tuple[Entity, Entity]]:
         """Give the pairs of nodes that an edge leads from and to."""
@@ -286,7 +340,7 @@ class Oracle:
         for row in rows:
             one = _Group(self, [row])
             found.setdefault(tuple(one.value(key) for key in keys), []).append(row)
-        if read.grouped and not found and not any(expr.variables(key) for key in keys):
+        if read.grouped and not found and not any(expr.reads_rows(key) for key in keys):
             found[()] = []
         groups = [_Group(self, members) for members in found.values()]
         for group in groups:
@@ -307,7 +361,7 @@ class Oracle:
             return [self._id(name) for name in bound_by(read.pattern)]
         exprs = [column.expr for column in read.columns]
         kept = [
-            each for each in exprs if expr.variables(each) and _is_key(each, grouped=read.grouped)
+            each for each in exprs if expr.reads_rows(each) and _is_key(each, grouped=read.grouped)
         ]
         return [self._key(OrderKey(each, descending=False)) for each in kept]
 
@@ -344,8 +398,12 @@ class Oracle:
             return {name: self.shown(each, value[name]) for name, each in shown_as.fields}
         return self._cell(shown_as, value)
 
-    def _cell(self, shown_as: expr.Expr, value: object) -> object:
+    def _cell(self, shown_as: expr.Expr, value: Any) -> object:
         """Give a value as a result shows it: an entity as an object, a list as a list."""
+        if isinstance(shown_as, expr.PathPart):
+            kind = shown_as.type.item
+            assert isinstance(kind, expr.EntityType)
+            return [self._cell(expr.VariableRef("", kind), each) for each in value]
         if isinstance(value, tuple):
             return list(value)
         if not isinstance(value, Entity):
@@ -403,8 +461,8 @@ class _Group:
                 assert variable is not None
                 entity = self.rows[0][variable]
                 return None if entity is None else self.oracle.property(entity, name)
-            case expr.ColumnRef(name, _):
-                return self.rows[0][name] is not None
+            case expr.ColumnRef() | expr.PathPart():
+                return self._computed(node)
             case expr.Aggregate():
                 return self._aggregate(node)
             case expr.EveryRow():
@@ -420,6 +478,15 @@ class _Group:
                 return None if None in values else called(function, values, kind)
             case _:
                 raise AssertionError(f"the oracle knows no {node}")
+
+    def _computed(self, node: expr.ColumnRef | expr.PathPart) -> Any:
+        """Give whether something exists, or a part of a path."""
+        row = self.rows[0]
+        if isinstance(node, expr.PathPart):
+            return getattr(row[node.path], node.part)
+        if node.column.startswith(expr.MARK):
+            return row[node.column] is not None
+        return len(row[node.column[1:].removesuffix(".length")].edges)
 
     def truth(self, predicate: expr.Predicate) -> Truth:
         """Give true, false, or None for unknown."""
@@ -504,6 +571,11 @@ class _Group:
 _Sorting: TypeAlias = Callable[[_Group], tuple[Any, ...]]
 
 
+def _marks(test: expr.Predicate) -> set[str]:
+    """Give the `exists { … }` that a condition asks."""
+    return {name for name in expr.columns_of(test) if name.startswith(expr.MARK)}
+
+
 def bound_by(pattern: Pattern) -> Iterator[str]:
     """Give the variables that a pattern binds, those of optional parts last."""
     yield from (each.name for each in pattern.bound)
@@ -532,7 +604,7 @@ def _is_key(node: expr.Expr, *, grouped: bool) -> bool:
     """Tell whether rows are grouped by an expression, which holds no aggregate."""
     if any(isinstance(part, expr.Aggregate | expr.Collect) for part in expr.parts(node)):
         return False
-    return not (grouped and isinstance(node, expr.Call) and not expr.variables(node))
+    return not (grouped and isinstance(node, expr.Call) and not expr.reads_rows(node))
 
 
 def _last_those_that_fail(items: Sequence[expr.Predicate]) -> list[expr.Predicate]:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pytest
 from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph
 from omnigraph.api.view import View
-from omnigraph.errors import DeniedError, NotFoundError, QueryNotFoundError
+from omnigraph.errors import DeniedError, InputError, NotFoundError, QueryNotFoundError
 from omnigraph.policy.actions import Decision, Request
 from tests.policy.world import INSERT, READ, SCHEMA, World, state
 
@@ -43,6 +43,12 @@ def enter_run(graph: Graph) -> None:
     BLOCKS[-1].__enter__()
 
 
+def make_vectors(call: Callable[[], object]) -> None:
+    """Make vectors anew, of which this schema has none."""
+    with suppress(InputError):
+        call()
+
+
 def at(graph: Graph, world: World) -> View:
     return graph.at(world.shown)
 
@@ -66,6 +72,9 @@ GRAPH = {
     "profile": Use(lambda g, _: g.profile(READ), (MAIN,)),
     "mutate": Use(lambda g, _: g.mutate(INSERT, slug="new"), (("change", "main"),)),
     "load": Use(lambda g, _: g.load(LINE, branch="open"), (("change", "open"),)),
+    "embed_again": Use(
+        lambda g, _: make_vectors(lambda: g.embed_again(branch="open")), (("change", "open"),)
+    ),
     "ingest": Use(
         lambda g, _: g.ingest(LINE, branch="new", base="open"),
         (("change", "new"), ("branch_create", "new"), OPEN),
@@ -179,6 +188,9 @@ BRANCH = {
     "watch": Use(lambda g, _: list(g.branch("open").watch(seconds=0)), (OPEN,)),
     "mutate": Use(lambda g, _: g.branch("open").mutate(INSERT, slug="x"), (("change", "open"),)),
     "load": Use(lambda g, _: g.branch("open").load(LINE), (("change", "open"),)),
+    "embed_again": Use(
+        lambda g, _: make_vectors(g.branch("open").embed_again), (("change", "open"),)
+    ),
     "merge": Use(lambda g, _: g.branch("lab").merge("open"), (("branch_merge", "lab"), OPEN)),
     "preview_merge": Use(
         lambda g, _: g.branch("lab").preview_merge("open"), (("read", "lab"), OPEN)

@@ -126,7 +126,11 @@ def _traversal(traversal: ast.Traversal) -> str:
     edges = "|".join(map(_edge, traversal.edges))
     named = f"${traversal.edge_variable.name}:" if traversal.edge_variable else ""
     hops = "" if traversal.hops == ast.Hops() else f" {hops_text(traversal.hops)}"
-    return f"${traversal.source.name} {named}{edges}{hops} ${traversal.target.name}"
+    text = f"${traversal.source.name} {named}{edges}{hops} ${traversal.target.name}"
+    if (path := traversal.path) is None:
+        return text
+    by = "" if path.by is None else f" by {expr_text(path.by)}"
+    return f"{text} as ${path.variable.name} {'all ' if path.keeps_all else ''}shortest{by}"
 
 
 def _edge(edge: ast.EdgeName) -> str:

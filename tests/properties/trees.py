@@ -122,6 +122,13 @@ traversals = st.builds(
     target=variables,
     hops=st.one_of(st.just(ast.Hops()), hops),
     edge_variable=st.one_of(st.none(), variables),
+    path=st.one_of(
+        st.none(),
+        st.none(),
+        st.builds(
+            ast.PathName, variables, st.booleans(), st.one_of(st.none(), accesses), st.just(SPAN)
+        ),
+    ),
 ).filter(_is_traversal)
 
 plain_clauses: SearchStrategy[ast.Clause] = st.one_of(

@@ -9,8 +9,11 @@ from tests.studio.browsing import SCREENS, browsing, serious_findings, settle
 from tests.studio.scene import TOKENS, Scene
 
 _PAIRS = "query pairs() { match { $a: Person  $a $e:worksAt $b } return { $a, $e, $b } }"
+_ANA = '["Person","ana"]'
+_GROWN = '[["Person","ana","Knows","in",1],["Person","ana","WorksAt","out",1]]'
 ROOMS = {
     "overview": "#/overview?type=Person",
+    "explore": f"#/explore?q=ana&node={quote(_ANA)}&grown={quote(_GROWN)}",
     "query": f"#/query?q={quote(_PAIRS)}&run=1",
     "query-graph": f"#/query?q={quote(_PAIRS)}&run=1&view=graph",
     "history": "#/history?all=1&open={head}",

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from omnigraph.errors import Code
 from omnigraph.query import ast
-from omnigraph.query.checked import BoundVariable, Direction, Link, Step
+from omnigraph.query.checked import BoundVariable, Direction, Link, LinkPath, Step
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.syntax.problems import Problems
@@ -105,7 +105,8 @@ class Inference:
             target=traversal.target.name,
             steps=tuple(resolved),
             hops=traversal.hops,
-            edge_variable=None if named is None else named.name,
+            edge_variable=None if named is None or traversal.path is not None else named.name,
+            path=_path_of(traversal),
         )
 
     def _step(self, link: "_Open", at: int, *, was_open: bool) -> Step | None:
@@ -149,6 +150,8 @@ class Inference:
             )
         elif hops.maximum == 0:
             message = "a traversal must follow at least one edge"
+        elif traversal.path is not None:
+            message = _path_problem(traversal, chained=chained)
         elif traversal.edge_variable is not None and not single:
             message = "a named edge must be a single hop"
         elif not single and not chained and (len(edges) > 1 or hops.minimum != 1):
@@ -216,6 +219,27 @@ def edge_variable(link: Link) -> BoundVariable | None:
         return None
     types = tuple(step.edge for step in link.steps)
     return BoundVariable(name=link.edge_variable, type=EntityType(EntityKind.EDGE, types))
+
+
+def _path_of(traversal: ast.Traversal) -> LinkPath | None:
+    path = traversal.path
+    if path is None:
+        return None
+    weight = None if path.by is None else path.by.key.text
+    return LinkPath(path.variable.name, path.keeps_all, weight)
+
+
+def _path_problem(traversal: ast.Traversal, *, chained: bool) -> str | None:
+    """Return why there are no shortest paths along a traversal."""
+    path = traversal.path
+    assert path is not None
+    if not chained:
+        return "a path follows edges between nodes of one type"
+    if path.by is not None and path.keeps_all:
+        return "the paths of least weight are not all found; write shortest without all"
+    if path.by is not None and traversal.hops.minimum > 1:
+        return "a path of least weight has a minimum of 0 or 1 hops"
+    return None
 
 
 def _times(hops: int) -> str:

@@ -14,6 +14,7 @@ from omnigraph.query.expr import MARK, NullTest, Predicate, VariableRef, variabl
 from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.type_parser import TypeRef
+from omnigraph.schema.types import is_number
 from omnigraph.syntax.literal import Literal, Name
 from omnigraph.syntax.problems import Problems
 
@@ -32,6 +33,7 @@ class PatternChecker:
     problems: Problems
     anonymous: int = field(default=0)
     marked: int = field(default=0)
+    paths: dict[str, Link] = field(default_factory=dict)
 
     def check(
         self, clauses: tuple[ast.Clause, ...], outer: VariableScope
@@ -79,10 +81,12 @@ class PatternChecker:
         for binding in bindings:
             self._declare(binding, declared, outer)
         named = self._named_edges(traversals, declared, outer)
+        self._check_paths(traversals, {*declared, *named, *outer}, nested=len(outer.maps) > 1)
         usable = [each for each in traversals if self._traversable(each, named, outer)]
         typed = _Typed({name: types for name, (types, _) in declared.items()}, outer)
         inference = Inference(self.catalog, self.problems, typed)
         links = inference.resolve(usable)
+        self.paths |= {link.path.name: link for link in links if link.path is not None}
         scope: VariableScope = outer.new_child()
         for variable in _variables_of(bindings, traversals):
             self._add(variable.name, inference, declared, scope)
@@ -160,6 +164,46 @@ class PatternChecker:
             else:
                 named[edge.name] = each
         return named
+
+    def _check_paths(
+        self, traversals: list[ast.Traversal], known: set[str], *, nested: bool
+    ) -> None:
+        """Report names of paths that are taken, and weights that are not of their edges."""
+        ends = {each.name for one in traversals for each in (one.source, one.target)}
+        for each in traversals:
+            if each.path is None:
+                continue
+            variable, by = each.path.variable, each.path.by
+            if nested:
+                message = "a path is found in match itself, not in a block inside it"
+                self.problems.report(Code.MISUSED_PATH, each.path.span, message)
+            if self._is_param(variable) or variable.name == "_":
+                continue
+            if variable.name in known | ends or variable.name in self.paths:
+                message = f"'${variable.name}' is already bound"
+                self.problems.report(Code.REBOUND_VARIABLE, variable.span, message)
+            known.add(variable.name)
+            edge = None if each.edge_variable is None else each.edge_variable.name
+            if (None if by is None else by.variable.name) != edge:
+                message = "the edges of a path have a name for their weight only"
+                hint = "write $a $e:edge{1,5} $b as $path shortest by $e.weight"
+                self.problems.report(Code.MISUSED_PATH, each.path.span, message, hint)
+            elif by is not None:
+                self._check_weight(each, by)
+
+    def _check_weight(self, traversal: ast.Traversal, by: ast.PropertyAccess) -> None:
+        for each in traversal.edges:
+            edge = self.catalog.edges_by_traversal.get(each.name.text.casefold())
+            kind = None if edge is None else edge.column(by.key.text)
+            if edge is None:
+                continue
+            if kind is None:
+                hint = self.problems.nearest(by.key.text, edge.properties)
+                message = f"{edge.name} has no property '{by.key.text}'"
+                self.problems.report(Code.UNKNOWN_PROPERTY, by.key.span, message, hint)
+            elif not is_number(kind):
+                message = f"a weight is a number; '{by.key.text}' of {edge.name} is {kind}"
+                self.problems.report(Code.TYPE_MISMATCH, by.key.span, message)
 
     def _traversable(
         self,
@@ -368,6 +412,8 @@ def _variables_of(
     """Return the variables that clauses bind or join, in the order of the text."""
     found = [each.variable for each in bindings]
     for each in traversals:
-        named = [] if each.edge_variable is None else [each.edge_variable]
+        # The edges of a path have a name for their weight only.
+        edge = each.edge_variable if each.path is None else None
+        named = [] if edge is None else [edge]
         found += [each.source, *named, each.target]
     return sorted(found, key=lambda variable: variable.span.start)

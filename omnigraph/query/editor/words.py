@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from omnigraph.query.functions import FUNCTIONS
-from omnigraph.query.parser import AGGREGATES, COLLECT, RANKINGS, TEXT_FUNCTIONS
+from omnigraph.query.parser import AGGREGATES, COLLECT, PATH_PARTS, RANKINGS, TEXT_FUNCTIONS
 from omnigraph.schema.types import Scalar
 
 # What a query is made of.
@@ -28,7 +28,9 @@ QUERY_WORDS: Mapping[str, str] = MappingProxyType(
         "skip": "leaves out the first rows: skip 10",
         "limit": "at most so many rows: limit 10",
         "union": "the rows of two reads with the same columns, each once",
-        "all": "repeated rows stay: union all",
+        "all": "repeated rows stay: union all; every shortest path: all shortest",
+        "shortest": "the shortest path of a traversal: $a knows{1,5} $b as $path shortest",
+        "by": "the weight of a path's edges: shortest by $e.weight",
         "insert": "adds a row, or changes what is named of one with the same key",
         "replace": "writes a whole row: what is not named is cleared",
         "update": "changes rows: update Person set { … } where …",
@@ -114,11 +116,14 @@ _FORMS = {
     "nearest": ("nearest(property, vector)", "how near a vector is, to order by"),
     "rrf": ("rrf(ranking, ranking, …)", "several rankings as one, to order by"),
     COLLECT: ("collect(value order { … } limit n)", "the values of a group as a list"),
+    "nodes": ("nodes($path)", "the nodes of a path, as a list"),
+    "edges": ("edges($path)", "the edges of a path, as a list"),
     "now": ("now()", "the moment at which the query runs"),
     "date": ('date("2026-01-31")', "a day"),
     "datetime": ('datetime("2026-01-31T09:00:00Z")', "a moment"),
 }
-_NAMES = (*AGGREGATES, COLLECT, *TEXT_FUNCTIONS, *RANKINGS, "now", "date", "datetime")
+_TIMES = ("now", "date", "datetime")
+_NAMES = (*AGGREGATES, COLLECT, *PATH_PARTS, *TEXT_FUNCTIONS, *RANKINGS, *_TIMES)
 # How each function is written, and what it returns.
 FUNCTION_FORMS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {

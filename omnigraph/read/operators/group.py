@@ -1,7 +1,7 @@
 """Group: rows with the same keys become one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +15,13 @@ from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import Aggregate as AggregateExpr
 from omnigraph.query.expr import (
     Collect,
+    ColumnRef,
     Expr,
     PropertyRef,
     SortKey,
     VariableRef,
     may_fail,
+    parts,
     variables,
 )
 from omnigraph.query.plan import Aggregate
@@ -40,8 +42,8 @@ def _number_keys(rows: Matches, expr: Expr, column: pa.Array) -> Numbers:
 
 def _same_nodes(rows: Matches, names: list[str]) -> tuple[Numbers, Numbers]:
     """Return the first row of every different combination of nodes, and each row's combination."""
-    if set(names) == set(rows.codes):
-        # No two rows have the same nodes and edges.
+    if set(names) == set(rows.codes) and not rows.columns:
+        # No two rows have the same nodes and edges, unless they have paths.
         every = row_range(rows.count)
         return every, every
     return number_combinations([rows.codes[name] for name in names], rows.count)
@@ -117,6 +119,8 @@ def group_rows(execution: Execution, rows: Matches, aggregate: Aggregate) -> Mat
         first, of_row = _same_nodes(rows, names)
         known = Matches(rows.count, {name: rows.codes[name] for name in names}).take(first)
         is_safe = not any(may_fail(key.expr) for key in aggregate.keys)
+        if any(isinstance(part, ColumnRef) for key in aggregate.keys for part in parts(key.expr)):
+            of_row, known, is_safe = row_range(rows.count), replace(rows, weights=None), False
         if is_safe and all(_identifies(execution, aggregate.keys, name) for name in names):
             columns = {key.name: _late_key(execution, known, key.expr) for key in aggregate.keys}
             groups, count = of_row, known.count

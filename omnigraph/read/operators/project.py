@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.data.derived.codes import encode, number_combinations
-from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.derived.numbering import Numbers, to_numbers
 from omnigraph.data.values.comparison import IDENTITY, unify_zeros
 from omnigraph.query.checked import Column
 from omnigraph.query.expr import (
@@ -16,8 +17,10 @@ from omnigraph.query.expr import (
     EntityType,
     Expr,
     ObjectType,
+    PathPart,
     ResultType,
     VariableRef,
+    path_column,
 )
 from omnigraph.query.plan import ResultColumn
 from omnigraph.read.execution import Execution
@@ -73,6 +76,8 @@ def rows_per_slice(total: int) -> int:
 
 def compute_column(execution: Execution, rows: Matches, expr: Expr) -> pa.Array:
     """Return the value of an expression for each row; a variable becomes an object."""
+    if isinstance(expr, PathPart):
+        return _build_lists(execution, rows, expr)
     if not isinstance(expr, VariableRef):
         return Evaluation(execution, rows).column(expr)
     return _build_objects(
@@ -137,6 +142,22 @@ def _build_objects(
     names = [*fields, IDENTITY]
     kinds = [pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)]
     return pa.StructArray.from_arrays(arrays, fields=kinds, mask=pa.array(codes < 0))
+
+
+def _build_lists(execution: Execution, rows: Matches, part: PathPart) -> pa.Array:
+    """Return the nodes or edges of a path for each row, as a list of objects."""
+    codes = rows.column(path_column(part.path, part.part))
+    kind = part.type.item
+    assert isinstance(kind, EntityType)
+    objects = _build_objects(
+        execution, execution.reader.domain(kind), kind, to_numbers(codes.flatten())
+    )
+    shown = result_type(kind, execution.reader.snapshot.catalog)
+    fields = [objects.field(each.name) for each in shown]
+    plain = pa.StructArray.from_arrays(fields, fields=list(shown))
+    lengths = np.asarray(pc.list_value_length(codes), np.int64)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, plain)
 
 
 def object_fields(kind: EntityType, catalog: Catalog) -> dict[str, ValueType]:

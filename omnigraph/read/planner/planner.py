@@ -27,6 +27,7 @@ from omnigraph.query.plan import (
     Operator,
     Optional,
     Order,
+    Path,
     Project,
     Rank,
     ReadPlan,
@@ -182,6 +183,8 @@ class _Arrangement:
             if isinstance(each, AntiJoin | Optional | Mark):
                 self.add(each.inner, types, max(found.rows, 1.0), inside=True)
                 types |= _types_of(each.inner)
+            elif isinstance(each, Path):
+                types |= _types_of((each,))
 
 
 def _all_names(graph: PatternGraph) -> Iterable[str]:
@@ -202,8 +205,9 @@ def _types_of(operators: Sequence[Operator]) -> _Types:
         match operator:
             case NodeScan(variable=name, types=types):
                 found[name] = types
-            case Expand(target=name, types=types) if not operator.closes:
-                found[name] = types
+            case Expand(target=name, types=types) | Path(target=name, types=types):
+                if not operator.closes:
+                    found[name] = types
     return found
 
 
@@ -240,6 +244,8 @@ class _Expectation:
                 return self._groups([key.expr for key in keys], rows, types) if keys else 1.0
             case Limit():
                 return self._limited(operator, rows)
+            case Path():
+                return rows if operator.closes else rows * self.estimator.count(operator.types)
             case Union(reads):
                 return sum(self.after_each(read.operators, 1.0, {})[-1] for read in reads)
             case Project() | Distinct() | Order() | Mark():

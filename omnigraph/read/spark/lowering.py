@@ -37,6 +37,7 @@ from omnigraph.query.plan import (
     Operator,
     Optional,
     Order,
+    Path,
     Project,
     Rank,
     ReadPlan,
@@ -176,8 +177,8 @@ class _Lowering:
                 return self._sort(rows, replace(operator, keys=by), limit)
             case Limit():
                 return self._limit(repeat_rows(matches), operator)
-            case Union(reads):
-                return self._unite(reads)
+            case Union() | Path():
+                return self._unite(operator)
             case _:
                 assert_never(operator)
 
@@ -394,8 +395,10 @@ class _Lowering:
 
     # Union
 
-    def _unite(self, reads: Sequence[ReadPlan]) -> FrameMatches:
-        """Return the rows of several reads, in no order."""
+    def _unite(self, operator: Union | Path) -> FrameMatches:
+        """Return the rows of several reads, in no order; paths are refused before this."""
+        assert isinstance(operator, Union), "a path does not run on Spark"
+        reads = operator.reads
         columns = reads[0].columns
         names = self.frames.names.new_list(len(columns))
         parts = [self._of_read(read).toDF(*names) for read in reads]

@@ -1,0 +1,398 @@
+"""Paths: the shortest paths between nodes, by the number of their edges or by a weight."""
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.data.derived.numbering import Numbers, to_numbers
+from omnigraph.errors import Code, ExpressionError, Problem
+from omnigraph.query.checked import Direction, Step
+from omnigraph.query.expr import EntityKind, EntityType, path_column
+from omnigraph.query.plan import Path
+from omnigraph.read.execution import Execution
+from omnigraph.read.matches import LateColumn, Matches
+from omnigraph.read.reader import Domain, Leg
+from omnigraph.read.sparse_reader import TooManyLookups
+
+_FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
+_NODES = "nodes"
+
+
+def find_paths(execution: Execution, rows: Matches, path: Path) -> Matches:
+    """Return a row for each path from the source of a row to its target, or to each it reaches.
+
+    No path meets a node twice. Of several shortest ones the first is that whose nodes have the
+    least ids, compared from the start of the path.
+    """
+    if not execution.reader.is_whole:
+        raise TooManyLookups
+    search = _PathSearch.of(execution, path)
+    starts = search.codes(rows, path.source)
+    ends = search.codes(rows, path.target) if path.closes else None
+    known = starts >= 0 if ends is None else (starts >= 0) & (ends >= 0)
+    rows, starts = rows.keep(known), starts[known]
+    ends = None if ends is None else ends[known]
+    if not path.closes:
+        execution.bind(path.target, EntityType(EntityKind.NODE, path.types))
+    owners, found = search.all_from(starts, ends)
+    rows = rows.take(owners)
+    if not path.closes:
+        rows = rows.bind(path.target, found.last())
+    if path.backwards:
+        found = found.reversed()
+    return found.add_to(rows, search)
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundPaths:
+    """Paths one after the other: how many nodes each has, its nodes, and its edges if known."""
+
+    counts: Numbers
+    nodes: Numbers
+    edges: Numbers | None
+
+    def last(self) -> Numbers:
+        """Return the last node of each path."""
+        return self.nodes[np.cumsum(self.counts) - 1]
+
+    def reversed(self) -> "_FoundPaths":
+        """Return the same paths from their ends."""
+        edges = None if self.edges is None else _reverse(self.edges, self.counts - 1)
+        return _FoundPaths(self.counts, _reverse(self.nodes, self.counts), edges)
+
+    def add_to(self, rows: Matches, search: "_PathSearch") -> Matches:
+        """Return rows, one for each path, with the columns of their paths."""
+        name = search.path.path.name
+        nodes = _lists(self.nodes, self.counts)
+        edges: pa.Array | LateColumn
+        if self.edges is None:
+            only = Matches(len(self.counts), columns={_NODES: nodes})
+            edges = LateColumn(only, partial(_pick_edges, search))
+        else:
+            edges = _lists(self.edges, self.counts - 1)
+        columns = {
+            path_column(name, "nodes"): nodes,
+            path_column(name, "edges"): edges,
+            path_column(name, "length"): pa.array(self.counts - 1, pa.int64()),
+            # Paths between the same nodes follow each other in their order.
+            path_column(name, "number"): pa.array(np.arange(len(self.counts))),
+        }
+        return replace(rows, columns={**rows.columns, **columns})
+
+
+@dataclass(frozen=True)
+class _PathSearch:
+    """The search for the paths of one operator; all nodes are of one type."""
+
+    execution: Execution
+    path: Path
+    domain: Domain
+    edges: Domain
+
+    @classmethod
+    def of(cls, execution: Execution, path: Path) -> "_PathSearch":
+        reader = execution.reader
+        names = tuple(dict.fromkeys(step.edge for step in path.steps))
+        node = EntityType(EntityKind.NODE, (reader.edge(names[0]).source,))
+        edges = reader.domain(EntityType(EntityKind.EDGE, names))
+        return cls(execution, path, reader.domain(node), edges)
+
+    @property
+    def leg(self) -> Leg:
+        """The leg that is followed from the source."""
+        return Leg(self.path.steps, self.domain, self.domain)
+
+    @property
+    def forward(self) -> Leg:
+        """The leg along the direction of the path."""
+        return self._flipped() if self.path.backwards else self.leg
+
+    def _flipped(self) -> Leg:
+        steps = (Step(s.edge, _FLIPPED.get(s.direction, s.direction)) for s in self.path.steps)
+        return Leg(tuple(steps), self.domain, self.domain)
+
+    def precedence(self, frontier: Numbers) -> Numbers:
+        """Return numbers that say which of some nodes the path to another should come by.
+
+        Found from its start, a path is first when the path to the node before is; found from its
+        end, when that node, which follows on the path, has the least id.
+        """
+        return self.domain.ranks(frontier) if self.path.backwards else np.arange(len(frontier))
+
+    def in_order(self, nodes: Numbers, before: Numbers) -> Numbers:
+        """Return nodes in the order of their paths, by the places of the nodes before them."""
+        return nodes[np.lexsort([self.domain.ranks(nodes), before])]
+
+    def codes(self, rows: Matches, variable: str) -> Numbers:
+        """Return the nodes of a variable."""
+        known = rows.codes[variable]
+        found = self.domain.codes_of(self.execution.domains[variable], known)
+        return np.where(known < 0, known, found)
+
+    def all_from(self, starts: Numbers, ends: Numbers | None) -> tuple[Numbers, _FoundPaths]:
+        """Return the paths from each start, with the place of the start."""
+        owners, found = [np.empty(0, np.int64)], [_NO_PATHS]
+        distinct, inverse = np.unique(starts, return_inverse=True)
+        order = np.argsort(inverse, kind="stable")
+        bounds = np.searchsorted(inverse[order], np.arange(len(distinct) + 1))
+        total = 0
+        for at, start in enumerate(distinct):
+            mine = order[bounds[at] : bounds[at + 1]]
+            wanted = None if ends is None else np.unique(ends[mine])
+            paths = self._from(int(start), wanted)
+            own, chosen = _match_rows(paths.last(), mine, ends)
+            owners.append(own)
+            found.append(_take(paths, chosen))
+            total += len(own)
+            self.execution.check(total, 4)
+        return np.concatenate(owners), _join(found)
+
+    def _from(self, start: int, wanted: Numbers | None) -> _FoundPaths:
+        if self.path.path.weight is not None:
+            return _WeightedSearch(self).run(start, wanted)
+        tree = _Tree.grow(self, start, wanted)
+        reached = tree.reached(wanted, self.path.hops.minimum)
+        if self.path.path.keeps_all:
+            return self._all_shortest(tree, reached)
+        return _follow_back(reached, tree.distance, tree.parents)
+
+    def _all_shortest(self, tree: "_Tree", ends: Numbers) -> _FoundPaths:
+        """Return every shortest path to some nodes."""
+        paths: list[list[int]] = []
+        for end in ends:
+            found = tree.ways(int(end), self._flipped())
+            nodes = np.unique(np.array(found))
+            ranks = dict(zip(nodes.tolist(), self.domain.ranks(nodes).tolist(), strict=True))
+            way = -1 if self.path.backwards else 1
+            paths += sorted(found, key=lambda each: [ranks[node] for node in each[::way]])
+            self.execution.check(len(paths), int(tree.distance[end]) + 1)
+        counts = np.array([len(each) for each in paths], np.int64)
+        return _FoundPaths(counts, np.array([n for each in paths for n in each], np.int64), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """The distance of every node from a start, and the node before each on its first path."""
+
+    search: _PathSearch
+    distance: Numbers
+    parents: Numbers
+    before: dict[int, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def grow(cls, search: _PathSearch, start: int, wanted: Numbers | None) -> "_Tree":
+        """Visit nodes hop by hop, until all that are wanted were met."""
+        execution, domain = search.execution, search.domain
+        distance = np.full(len(domain), -1)
+        parents = np.full(len(domain), -1)
+        distance[start] = 0
+        frontier, hops = np.array([start]), 0
+        most = search.path.hops.maximum
+        while len(frontier) and (most is None or hops < most):
+            if wanted is not None and (distance[wanted] >= 0).all():
+                break
+            execution.check(len(frontier), 4)
+            leg, room = search.leg, execution.room(4)
+            owners, nodes, _ = execution.reader.follow(leg, frontier, check=room)
+            fresh = distance[nodes] < 0
+            owners, nodes = owners[fresh], nodes[fresh]
+            nodes, first = _first_of_each(nodes, search.precedence(frontier)[owners])
+            hops += 1
+            distance[nodes], parents[nodes] = hops, frontier[owners[first]]
+            frontier = search.in_order(nodes, owners[first])
+        return cls(search, distance, parents)
+
+    def reached(self, wanted: Numbers | None, minimum: int) -> Numbers:
+        """Return the nodes that are at least so far away, of those that are wanted."""
+        if wanted is None:
+            return np.flatnonzero(self.distance >= max(minimum, 0))
+        return wanted[self.distance[wanted] >= minimum]
+
+    def ways(self, node: int, back: Leg) -> list[list[int]]:
+        """Return all shortest paths to a node, in no order."""
+        if self.distance[node] == 0:
+            return [[node]]
+        if node not in self.before:
+            _, found, _ = self.search.execution.reader.follow(back, np.array([node]))
+            near = found[self.distance[found] == self.distance[node] - 1]
+            self.before[node] = np.unique(near).tolist()
+        return [[*way, node] for each in self.before[node] for way in self.ways(each, back)]
+
+
+@dataclass(frozen=True, slots=True)
+class _WeightedSearch:
+    """Paths of the least weight: all nodes whose path became lighter pass it on, hop by hop."""
+
+    search: _PathSearch
+
+    def run(self, start: int, wanted: Numbers | None) -> _FoundPaths:
+        """Return the lightest path to each node, with the fewest hops of those."""
+        search, domain = self.search, self.search.domain
+        costs = np.full(len(domain), np.inf)
+        hops = np.full(len(domain), -1)
+        costs[start], hops[start] = 0.0, 0
+        rounds: list[tuple[Numbers, Numbers, Numbers]] = []
+        frontier = np.array([start])
+        most = search.path.hops.maximum
+        while len(frontier) and (most is None or len(rounds) < most):
+            search.execution.check(len(frontier), 6)
+            owners, nodes, edges, weights = self._step(frontier)
+            lighter = costs[frontier[owners]] + weights
+            ranks = (lighter, search.precedence(frontier)[owners], search.edges.ranks(edges))
+            found, first = _first_of_each(nodes, *ranks)
+            better = lighter[first] < costs[found]
+            found, first = found[better], first[better]
+            rounds.append((found, frontier[owners[first]], edges[first]))
+            costs[found], hops[found] = lighter[first], len(rounds)
+            frontier = search.in_order(found, owners[first])
+        reached = np.flatnonzero(hops >= search.path.hops.minimum)
+        if wanted is not None:
+            reached = wanted[hops[wanted] >= search.path.hops.minimum]
+        return _follow_rounds(reached, hops, rounds)
+
+    def _step(self, frontier: Numbers) -> tuple[Numbers, Numbers, Numbers, "np.ndarray"]:
+        """Return the edges out of some nodes, by place: their ends, and what they weigh."""
+        search, execution = self.search, self.search.execution
+        owners, nodes, edges = execution.reader.follow(
+            search.leg, frontier, edges=search.edges, check=execution.room(6)
+        )
+        assert edges is not None
+        return owners, nodes, edges, self._weights(edges)
+
+    def _weights(self, edges: Numbers) -> "np.ndarray":
+        search = self.search
+        name = search.path.path.weight
+        assert name is not None
+        weights = np.full(len(edges), np.nan)
+        for kind in search.edges.types:
+            mine = search.edges.of_type(kind, edges)
+            own = search.execution.reader.values(
+                kind, name, edges[mine] - search.edges.offset(kind)
+            )
+            weights[mine] = own.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        bad = np.flatnonzero(~(weights >= 0))
+        if len(bad):
+            shown = "null or NaN" if np.isnan(weights[bad[0]]) else f"{weights[bad[0]]:g}"
+            message = f"the weight '{name}' of a path is {shown}; it has to be 0 or more"
+            problem = Problem(Code.UNCOMPUTABLE, message)
+            raise ExpressionError([problem], source=search.execution.source)
+        return weights
+
+
+_NO_PATHS = _FoundPaths(np.empty(0, np.int64), np.empty(0, np.int64), None)
+
+
+def _first_of_each(nodes: Numbers, *keys: "np.ndarray") -> tuple[Numbers, Numbers]:
+    """Return each node once, sorted, and the place where its keys are least."""
+    order = np.lexsort([*reversed(keys), nodes])
+    ordered = nodes[order]
+    is_first = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if len(nodes) else order > 0
+    return ordered[is_first], order[is_first]
+
+
+def _follow_back(ends: Numbers, distance: Numbers, parents: Numbers) -> _FoundPaths:
+    """Return the paths to some nodes by way of the node before each."""
+    counts = distance[ends] + 1
+    nodes = np.empty(int(counts.sum()), np.int64)
+    places, current = np.cumsum(counts) - 1, ends
+    while len(current):
+        nodes[places] = current
+        onward = distance[current] > 0
+        places, current = places[onward] - 1, parents[current[onward]]
+    return _FoundPaths(counts, nodes, None)
+
+
+def _follow_rounds(
+    ends: Numbers, hops: Numbers, rounds: list[tuple[Numbers, Numbers, Numbers]]
+) -> _FoundPaths:
+    """Return the paths to some nodes; the node before one was found a round earlier."""
+    counts = hops[ends] + 1
+    nodes = np.empty(int(counts.sum()), np.int64)
+    edges = np.empty(int((counts - 1).sum()), np.int64)
+    places, edge_places = np.cumsum(counts) - 1, np.cumsum(counts - 1) - 1
+    current, left = ends, counts - 1
+    while len(current):
+        nodes[places] = current
+        onward = left > 0
+        places, edge_places = places[onward] - 1, edge_places[onward]
+        current, left = current[onward], left[onward]
+        before = np.empty(len(current), np.int64)
+        for number in np.unique(left):
+            mine = np.flatnonzero(left == number)
+            found, sources, used = rounds[int(number) - 1]
+            at = np.searchsorted(found, current[mine])
+            before[mine], edges[edge_places[mine]] = sources[at], used[at]
+        current, left, edge_places = before, left - 1, edge_places - 1
+    return _FoundPaths(counts, nodes, edges)
+
+
+def _match_rows(last: Numbers, rows: Numbers, ends: Numbers | None) -> tuple[Numbers, Numbers]:
+    """Return for each row the paths that lead to its end; to any end, if it has none."""
+    order = np.argsort(last, kind="stable")
+    if ends is None:
+        own = np.repeat(rows, len(last))
+        return own, np.tile(order, len(rows))
+    low = np.searchsorted(last[order], ends[rows], side="left")
+    counts = np.searchsorted(last[order], ends[rows], side="right") - low
+    before = np.cumsum(counts) - counts
+    places = np.arange(int(counts.sum())) + np.repeat(low - before, counts)
+    return np.repeat(rows, counts), order[places]
+
+
+def _take(paths: _FoundPaths, chosen: Numbers) -> _FoundPaths:
+    edges = None if paths.edges is None else _gather(paths.edges, paths.counts - 1, chosen)
+    return _FoundPaths(paths.counts[chosen], _gather(paths.nodes, paths.counts, chosen), edges)
+
+
+def _gather(values: Numbers, counts: Numbers, chosen: Numbers) -> Numbers:
+    """Return the values of the chosen lists, one after the other."""
+    firsts = np.cumsum(counts) - counts
+    own = counts[chosen]
+    before = np.cumsum(own) - own
+    places = np.arange(int(own.sum())) + np.repeat(firsts[chosen] - before, own)
+    found: Numbers = values[places]
+    return found
+
+
+def _join(parts: list[_FoundPaths]) -> _FoundPaths:
+    counts = np.concatenate([each.counts for each in parts])
+    nodes = np.concatenate([each.nodes for each in parts])
+    known = [each.edges for each in parts if each.edges is not None]
+    return _FoundPaths(counts, nodes, np.concatenate(known) if known else None)
+
+
+def _reverse(values: Numbers, counts: Numbers) -> Numbers:
+    """Return each list from its end."""
+    lasts = np.repeat(np.cumsum(counts) - 1, counts)
+    firsts = np.repeat(np.cumsum(counts) - counts, counts)
+    found: Numbers = values[lasts - (np.arange(len(values)) - firsts)]
+    return found
+
+
+def _lists(values: Numbers, counts: Numbers) -> pa.Array:
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values, pa.int64()))
+
+
+def _pick_edges(search: _PathSearch, rows: Matches) -> pa.Array:
+    """Return the edges of paths of which the nodes are known: of parallel ones the least id."""
+    lists = rows.column(_NODES)
+    counts = np.asarray(pc.list_value_length(lists), np.int64)
+    nodes, width = to_numbers(lists.flatten()), max(len(search.domain), 1)
+    is_last = np.zeros(len(nodes), bool)
+    is_last[np.cumsum(counts) - 1] = True
+    places = np.flatnonzero(~is_last)
+    keys = nodes[places] * width + nodes[places + 1] if len(places) else places
+    wanted, inverse = np.unique(keys, return_inverse=True)
+    sources = np.unique(wanted // width)
+    owners, ends, edges = search.execution.reader.follow(
+        search.forward, sources, edges=search.edges, check=search.execution.room(4)
+    )
+    assert edges is not None
+    found = sources[owners] * width + ends
+    mine = np.isin(found, wanted)
+    _, first = _first_of_each(found[mine], search.edges.ranks(edges[mine]))
+    return _lists(edges[mine][first][inverse], counts - 1)

@@ -1,0 +1,150 @@
+"""Shortest paths: between two nodes, from one to all, all of them, and by a weight."""
+
+from itertools import pairwise, permutations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from omnigraph.api.graph import Graph
+from omnigraph.errors import ExpressionError, InputError
+from tests.engine.asking import made, rows
+from tests.engine.trial import by_index
+from tests.pipeline.loads import edge, node
+
+SCHEMA = """
+node Town { slug: String @key  size: I64? }
+edge Road: Town -> Town { km: F64? }
+"""
+KM = {"ab": 1.0, "ac": 5.0, "bd": 1.0, "cd": 1.0, "de": 1.0, "ea": 1.0, "bc": 1.0, "ff": 1.0}
+
+
+@pytest.fixture(params=["adjacency", "index"])
+def towns(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
+    """Seven towns, with two roads from a to b, a loop at f, and nothing at g."""
+    graph = made(
+        tmp_path,
+        SCHEMA,
+        *(node("Town", slug=slug) for slug in "abcdefg"),
+        *(edge("Road", *pair, km=km) for pair, km in KM.items()),
+        edge("Road", "a", "b", km=0.5),
+    )
+    if request.param == "index":
+        by_index(monkeypatch)
+    return graph
+
+
+def ids(path: Any) -> str:
+    return "".join(each["id"] for each in path)
+
+
+def found(graph: Graph, match: str) -> list[str]:
+    """Give the nodes of the paths of a match."""
+    return [ids(path) for (path,) in rows(graph, f"match {{ {match} }} return {{ nodes($p) }}")]
+
+
+@pytest.mark.parametrize(
+    ("match", "expected"),
+    [
+        (
+            '$a: Town { slug: "a" }  $b: Town { slug: "e" }  $a road{1,5} $b as $p shortest',
+            ["abde"],
+        ),
+        (
+            '$a: Town { slug: "a" }  $b: Town { slug: "e" }  $a road{1,5} $b as $p all shortest',
+            ["abde", "acde"],
+        ),
+        ('$a: Town { slug: "a" }  $b: Town { slug: "e" }  $a road{1,2} $b as $p shortest', []),
+        ('$a: Town { slug: "a" }  $a road{0,} $b as $p shortest', ["a", "ab", "ac", "abd", "abde"]),
+        ('$b: Town { slug: "e" }  $a road{1,2} $b as $p shortest', ["bde", "cde", "de"]),
+        ('$a: Town { slug: "f" }  $a road{1,} $b as $p shortest', []),
+        ('$a: Town { slug: "a" }  $a road{2} $b as $p all shortest', ["abd", "acd"]),
+        ('$b: Town { slug: "d" }  $a road{2} $b as $p all shortest', ["abd", "acd"]),
+        ('$a: Town { slug: "e" }  $a <road>{1,2} $b as $p shortest', ["ea", "eab", "eac", "ed"]),
+    ],
+)
+def test_these_paths_are_found(towns: Graph, match: str, expected: list[str]) -> None:
+    assert found(towns, match) == expected
+
+
+def test_a_path_has_the_edge_with_the_least_id_and_by_weight_the_lightest(towns: Graph) -> None:
+    ends = '$a: Town { slug: "a" }  $b: Town { slug: "d" }'
+    plain = rows(
+        towns, f"match {{ {ends}  $a road{{1,}} $b as $p shortest }} return {{ edges($p) }}"
+    )
+    light = rows(
+        towns,
+        f"match {{ {ends}  $a $e:road{{1,}} $b as $p shortest by $e.km }}"
+        " return { edges($p), length($p) }",
+    )
+
+    assert [(each["from"], each["to"]) for each in plain[0][0]] == [("a", "b"), ("b", "d")]  # type: ignore[attr-defined]
+    assert [each["km"] for each in light[0][0]] == [0.5, 1.0]  # type: ignore[attr-defined]
+    assert light[0][1] == 2
+
+
+def test_the_length_is_counted_by_and_ordered_by(towns: Graph) -> None:
+    body = "match { $a road{1,} $b as $p shortest } return { length($p) as n, count(*) as c }"
+
+    assert rows(towns, body) == [(1, 7), (2, 6), (3, 6), (4, 1)]
+    assert rows(towns, body + " having { n > 2 } order { n desc }") == [(4, 1), (3, 6)]
+
+
+def test_a_condition_may_compare_a_length_with_what_a_node_has(towns: Graph) -> None:
+    body = (
+        'match { $a: Town { slug: "a" }  $a road{1,} $b as $p shortest }'
+        " return { $b.slug as b } having { length($p) > length($a.slug) }"
+    )
+
+    assert rows(towns, body) == [("d",), ("e",)]
+
+
+@pytest.mark.parametrize("weight", [-1.0, None])
+def test_a_weight_that_is_no_distance_is_an_error(tmp_path: Path, weight: float | None) -> None:
+    graph = made(
+        tmp_path, SCHEMA, *(node("Town", slug=s) for s in "ab"), edge("Road", "a", "b", km=weight)
+    )
+
+    with pytest.raises(ExpressionError, match="it has to be 0 or more"):
+        rows(graph, "match { $a $e:road{1,} $b as $p shortest by $e.km } return { length($p) }")
+
+
+def test_paths_are_refused_on_spark_before_anything_runs(towns: Graph) -> None:
+    text = "match { $a road{1,} $b as $p shortest } return { length($p) }"
+    with pytest.raises(InputError, match="a path does not run on Spark"):
+        towns.at(engine="spark").query(text)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_paths_by_weight_are_those_of_all_paths(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    names = "abcdef"
+    roads = {
+        pair: float(random.randint(0, 4))
+        for pair in permutations(names, 2)
+        if random.random() < 0.4
+    }
+    graph = made(
+        tmp_path,
+        SCHEMA,
+        *(node("Town", slug=slug) for slug in names),
+        *(edge("Road", *pair, km=km) for pair, km in roads.items()),
+    )
+    most = random.choice((1, 2, 3, 5))
+    body = f"match {{ $a $e:road{{1,{most}}} $b as $p shortest by $e.km }} return {{ nodes($p) }}"
+
+    assert [ids(path) for (path,) in rows(graph, body)] == list(_lightest(names, roads, most))
+
+
+def _lightest(names: str, roads: dict[tuple[str, str], float], most: int) -> list[str]:
+    """Give the lightest path between each two towns, found among all that there are."""
+    best: dict[tuple[str, str], tuple[float, int, str]] = {}
+    for count in range(2, most + 2):
+        for way in permutations(names, min(count, len(names))):
+            steps = list(pairwise(way))
+            if len(steps) <= most and all(step in roads for step in steps):
+                key = (sum(roads[step] for step in steps), len(steps), "".join(way))
+                ends = (way[0], way[-1])
+                best[ends] = min(best.get(ends, key), key)
+    return [way for _, (_, _, way) in sorted(best.items())]
