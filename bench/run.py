@@ -16,6 +16,7 @@ WORKLOADS = (
     "storage",
     "changes",
     "merges",
+    "large",
     "evolution",
     "maintenance",
     "policy",

@@ -184,7 +184,12 @@ class Resolutions:
         return Resolutions(default, {}, rows, properties, values)
 
     def of(self, type_name: str, row_id: str, name: str | None = None) -> Side | None:
-        """Return the side that was chosen for a row or one of its properties, if any."""
+        """Return the side that was chosen for a row or one of its properties, if any.
+
+        A property that gets a value of neither side stays a conflict until the value is set.
+        """
+        if name is not None and (type_name, row_id, name) in self.values:
+            return None
         found = None if name is None else self.properties.get((type_name, row_id, name))
         found = found or self.rows.get((type_name, row_id)) or self.types.get(type_name)
         return found or self.default

@@ -5,11 +5,15 @@ import os
 import tomllib
 from pathlib import Path
 
+import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
 from omnigraph.cli.main import omnigraph
 from omnigraph.mcp.clients import CLIENTS
+from tests.agents.agent import ROOT
+
+SHAPES = json.loads((ROOT / "docs/documents.schema.json").read_text())
 
 
 @pytest.fixture(autouse=True)
@@ -96,6 +100,7 @@ def test_an_unknown_client_gets_the_nearest_name() -> None:
 
 def test_the_document_says_what_happened(home: Path) -> None:
     found = json.loads(install("--client", "gemini", "https://graph.example", "--json").output)
+    jsonschema.validate(found, SHAPES["commands"]["mcp install"])
     assert found["outcome"] == "shown"
     assert found["entry"]["args"] == ["mcp", "https://graph.example"]
     assert found["path"] == str(home / ".gemini/settings.json")

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.api.graph import Graph, init
+from omnigraph.data.values import lookup
 from omnigraph.write.load import replaced
 from tests.pipeline.loads import engine
 
@@ -97,3 +98,18 @@ def test_tasks_remove_the_rows_that_others_replace(
     assert _values(graph, "main") == {0: 350, 1: 50}
     assert _values(graph, "ours") == {0: 349, 1: 50}
     assert not list((tmp_path / "graph" / "_aside").glob("*"))
+
+
+@pytest.mark.parametrize("most_bytes", [1, 64 << 20])
+def test_rows_of_many_ids_are_found_however_many_are_read_at_a_time(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, most_bytes: int
+) -> None:
+    monkeypatch.setattr(lookup, "_MOST_BYTES", most_bytes)
+    snapshot = graph.snapshot()
+    stored = snapshot.catalog.stored("Item")
+    assert stored is not None
+    wanted = pa.array([str(number) for number in range(0, 2 * ROWS, 4)])
+
+    found = lookup.look_up_rows(snapshot.table(stored.identity), "id", wanted, ["number"])
+
+    assert sorted(found["number"].to_pylist()) == list(range(0, ROWS, 4))

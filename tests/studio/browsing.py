@@ -111,6 +111,8 @@ def settle(page: Page) -> None:
 
 def serious_findings(page: Page) -> list[str]:
     """Return what axe finds that keeps people out."""
+    if not AXE.exists():
+        lack("axe is not installed: run `make studio`")
     page.evaluate(AXE.read_text())
     found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     return [

@@ -1,10 +1,11 @@
 """Lookup: the rows of a table that have certain values in one column."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.storage.indexes import LOOKED_UP
 from omnigraph.storage.reading import ADDRESS, batches_where
@@ -13,6 +14,7 @@ from omnigraph.storage.table import Table
 # Values looked up at a time; a table is read whole when that reads less.
 _AT_A_TIME = 2_000
 _LEAST_OF = 10
+_MOST_BYTES = 64 << 20
 
 
 def look_up_rows(table: Table, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
@@ -39,9 +41,26 @@ def _field(table: Table, name: str) -> pa.Field:
 
 
 def _read_whole(table: Table, column: str, wanted: pa.Array, schema: pa.Schema) -> pa.Table:
-    names = list(dict.fromkeys([*schema.names, column]))
-    batches = (
-        batch.filter(pc.is_in(unify_zeros(batch[column]), value_set=unify_zeros(wanted)))
-        for batch in batches_where(table, names, None)
-    )
-    return pa.Table.from_batches([each.select(schema.names) for each in batches], schema)
+    names, sought = list(dict.fromkeys([*schema.names, column])), unify_zeros(wanted)
+    found = [schema.empty_table()]
+    for rows in _gathered(batches_where(table, names, None), len(sought)):
+        own = unify_zeros(to_array(rows[column]))
+        found.append(rows.filter(pc.is_in(own, value_set=sought)).select(schema.names))
+    return pa.concat_tables(found)
+
+
+def _gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """Yield batches together, about so many rows at a time but no more than some bytes.
+
+    The values that are looked for are hashed once for each of them.
+    """
+    held: list[pa.RecordBatch] = []
+    count = size = 0
+    for batch in batches:
+        held.append(batch)
+        count, size = count + len(batch), size + batch.nbytes
+        if count >= rows or size >= _MOST_BYTES:
+            yield pa.Table.from_batches(held)
+            held, count, size = [], 0, 0
+    if held:
+        yield pa.Table.from_batches(held)
