@@ -95,10 +95,10 @@ class FrameExpressions:
                 computed = self.matches.columns[name]
                 return fn.col(computed.column)
             case Constant() | ParamRef() | Now() | ListOf():
-                kind = type_of(expr)
-                assert kind is not None
-                assert not isinstance(kind, EntityType)
-                return to_literal(evaluate_fixed(self.execution, expr), kind)
+                shown = type_of(expr)
+                assert shown is not None
+                assert not isinstance(shown, EntityType)
+                return to_literal(evaluate_fixed(self.execution, expr), shown)
             case TextMatch():
                 return self.truth(expr)
             case Call("coalesce"):
