@@ -2,7 +2,9 @@
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 from omnigraph.query import parser as query_parser
@@ -24,6 +26,8 @@ from omnigraph.syntax import cursor
 _ASKS = ("at_word", "accept_word", "expect_word")
 # Words for which the parser looks by comparing texts.
 _COMPARED = {"date", "datetime", "count", "collect"}
+
+ROOT = Path(__file__).parents[2]
 
 
 def words_asked_for(module: ModuleType) -> set[str]:
@@ -71,6 +75,15 @@ def test_the_words_of_queries_are_those_that_their_parser_asks_for() -> None:
 
     assert not missing, f"add them to omnigraph/query/editor/words.py: {missing}"
     assert known - asked == set(EDGE_ENDS), "the parser does not know these"
+
+
+def test_the_page_of_the_language_names_every_word_and_function() -> None:
+    page = (ROOT / "docs" / "query.md").read_text()
+    tables = (QUERY_WORDS, OPERATOR_WORDS, CONSTANT_WORDS, FUNCTION_FORMS, QUERY_ANNOTATIONS)
+
+    words = {word for table in tables for word in table}
+
+    assert {word for word in words if not re.search(rf"\b{word}\b", page)} == set()
 
 
 def test_the_words_of_schemas_are_those_that_their_parser_asks_for() -> None:

@@ -94,10 +94,11 @@ class FrameExpressions:
             case ColumnRef(name, _):
                 computed = self.matches.columns[name]
                 return fn.col(computed.column)
-            case Constant() | ParamRef() | Now():
-                kind = expr.type
-                assert not isinstance(kind, ListType)
-                return to_literal(evaluate_fixed(self.execution, expr), kind)
+            case Constant() | ParamRef() | Now() | ListOf():
+                shown = type_of(expr)
+                assert shown is not None
+                assert not isinstance(shown, EntityType)
+                return to_literal(evaluate_fixed(self.execution, expr), shown)
             case TextMatch():
                 return self.truth(expr)
             case Call("coalesce"):
@@ -300,6 +301,9 @@ def to_literal(value: pa.Scalar, kind: ValueType) -> "Column":
     """Return a value as Spark holds those of a type."""
     if not value.is_valid:
         return fn.lit(None).cast(to_spark_type(kind))
+    if isinstance(kind, ListType):
+        items = [to_literal(each, ScalarType(kind.item)) for each in value.values]
+        return fn.array(*items).cast(to_spark_type(kind))
     if pa.types.is_date64(value.type):
         return fn.timestamp_millis(fn.lit(value.value))
     plain = str(value) if pa.types.is_unsigned_integer(value.type) else value.as_py()
