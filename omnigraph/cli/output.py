@@ -62,7 +62,8 @@ def marked(line: str) -> str:
     return line if colour is None else click.style(line, fg=colour)
 
 
-_OPERATOR = re.compile(r"(?m)^( +)([A-Z]\w*)(?= )")
+# Behind white space, and in a profile behind numbers.
+_OPERATOR = re.compile(r"(?m)^([ \d,.!]*  )([A-Z]\w*)(?= )")
 _NOTE = re.compile(r"(?m)^  (?:description|instruction): .*$")
 
 

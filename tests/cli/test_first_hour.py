@@ -99,7 +99,7 @@ def test_a_log_shows_actors_and_times_are_times(graph: Graph, run: Callable[...,
     assert repr(graph.log()) == "Log('main')"
 
 
-@pytest.mark.parametrize("how", [(), ("--explain",), ("--profile",)], ids=str)
+@pytest.mark.parametrize("how", [("--format", "table"), ("--explain",), ("--profile",)], ids=str)
 def test_tables_and_plans_have_colours_on_terminals_alone(
     graph: Graph, monkeypatch: pytest.MonkeyPatch, how: tuple[str, ...]
 ) -> None:
