@@ -8,6 +8,7 @@ import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
+from omnigraph.data.result import Result
 from tests.cli.scene import Run
 
 SCHEMA = "node Person { name: String @key  age: I32?  role: enum(dev, ops)? }"
@@ -131,4 +132,6 @@ def test_a_parameter_may_be_a_word_of_python(graph: Graph, tmp_path: Path) -> No
     with open_graph(graph.uri, queries=path) as opened:
         named = opened.queries["named"]
         assert str(signature(named)) == "(*, to: 'str | None' = None, **others) -> 'Result'"
-        assert len(named(**{"from": "nobody"})) == 0
+        found = named(**{"from": "nobody"})
+        assert isinstance(found, Result)
+        assert len(found) == 0
