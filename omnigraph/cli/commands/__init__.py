@@ -6,6 +6,7 @@ data         rows from files into a branch
 read         runs a query and shows its rows, or how they come about
 explore      the commands `search` and `neighbors`: nodes found by a text, or around another
 change       runs a mutation and shows its receipt
+resolve      makes two nodes one, and shows what became of them
 query        the commands `query lint`, `query check` and `query explain`
 schema       what a graph's types are, and become
 merge        how branches differ, and how they join
