@@ -32,7 +32,7 @@ _HOMES = {
     "commit": "graph",
     "diff": "merge",
     "changes": "history",
-    "resolve": "resolve",
+    "resolve": "change",
     "revert": "merge",
     "tag": "history",
     "blame": "history",
