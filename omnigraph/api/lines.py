@@ -5,7 +5,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from omnigraph.errors import (
     InputError,
     Json,
     UnavailableError,
+    UnreadableError,
     Violation,
     ViolationsError,
 )
@@ -206,12 +207,16 @@ def _typed(source: "LoadSource") -> "Iterator[pa.RecordBatch]":
 
 @contextmanager
 def _opened(name: str) -> Iterator[BinaryIO]:
-    from omnigraph.write.load.files import files_at, packing_of
+    from omnigraph.write.load.packing import HEAD, packing_of, unpacked
 
-    (file,) = files_at([name])
-    is_packed = name.lower().endswith(".gz") or packing_of(file.head()) is not None
-    with file.unpacked() if is_packed else file.open() as opened:
-        yield opened
+    try:
+        with Path(name).open("rb") as file:
+            is_packed = name.lower().endswith(".gz") or packing_of(file.read(HEAD)) is not None
+            file.seek(0)
+            with unpacked(file, name) if is_packed else nullcontext(file) as opened:
+                yield opened
+    except OSError as bad:
+        raise UnreadableError(f"cannot read '{name}': {bad.strerror or bad}") from None
 
 
 def _content(opened: AbstractContextManager[BinaryIO]) -> Iterator[bytes]:

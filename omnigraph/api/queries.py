@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from inspect import Parameter, Signature
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.api.operations.queries import GetQuery, InvokeQuery, ListQueries
@@ -91,16 +92,21 @@ class QueryFunction:
 
 def _signature(about: QueryDescription) -> Signature:
     required = set(about.params.get("required", ()))
+    declared = about.params.get("properties", {})
+    shown = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if name in required else None,
+            annotation=_annotation(schema),
+        )
+        for name, schema in declared.items()
+        if not iskeyword(name)
+    ]
+    # A word of Python, such as `from`, is passed as **{"from": …}.
+    rest = [Parameter("others", Parameter.VAR_KEYWORD)] if len(shown) < len(declared) else []
     return Signature(
-        [
-            Parameter(
-                name,
-                Parameter.KEYWORD_ONLY,
-                default=Parameter.empty if name in required else None,
-                annotation=_annotation(schema),
-            )
-            for name, schema in about.params.get("properties", {}).items()
-        ],
+        [*shown, *rest],
         return_annotation="Receipt" if about.kind == CHANGE else "Result",
     )
 

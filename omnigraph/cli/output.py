@@ -1,8 +1,9 @@
 """Output: how results are shown."""
 
 import json
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, TypeAlias
 
 import click
@@ -59,6 +60,27 @@ def marked(line: str) -> str:
     """Return the line of a change in the colour of its mark."""
     colour = _MARK_COLOURS.get(line[:1])
     return line if colour is None else click.style(line, fg=colour)
+
+
+# Behind white space, and in a profile behind numbers.
+_OPERATOR = re.compile(r"(?m)^([ \d,.!]*  )([A-Z]\w*)(?= )")
+_NOTE = re.compile(r"(?m)^  (?:description|instruction): .*$")
+
+
+def planned(text: str) -> str:
+    """Return a plan with the names of its operators in colour, and its notes pale."""
+    found = _OPERATOR.sub(lambda each: each[1] + click.style(each[2], fg="cyan"), text)
+    return _NOTE.sub(lambda each: click.style(each[0], dim=True), found)
+
+
+def headed(lines: Iterable[str]) -> Iterator[str]:
+    """Return the lines of a table with its head in bold and the line below it pale."""
+    for number, line in enumerate(lines):
+        yield click.style(line, bold=True) if number == 0 else line if number > 1 else _pale(line)
+
+
+def _pale(line: str) -> str:
+    return click.style(line, dim=True)
 
 
 def counted(count: int, noun: str) -> str:

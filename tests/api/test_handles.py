@@ -79,10 +79,10 @@ def test_an_expectation_is_not_dropped_by_changes_that_do_not_check_it(graph: Gr
     branch = graph.branch(expect="01ARZ3NDEKTSV4RRFFQ69G5FAV")
     for change in (
         lambda: branch.load("", mode="append"),
-        lambda: branch.merge("main"),
+        branch.embed_again,
         lambda: branch.revert(graph.snapshot().commit.id),
     ):
-        with pytest.raises(InputError, match="for mutations and schemas only"):
+        with pytest.raises(InputError, match="for mutations, merges and schemas only"):
             change()
 
 

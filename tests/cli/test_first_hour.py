@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -96,6 +97,22 @@ def test_a_log_shows_actors_and_times_are_times(graph: Graph, run: Callable[...,
     assert year in repr(graph.begin_run(actor="ida"))
     assert "ida" in graph.log()._repr_html_()
     assert repr(graph.log()) == "Log('main')"
+
+
+@pytest.mark.parametrize("how", [("--format", "table"), ("--explain",), ("--profile",)], ids=str)
+def test_tables_and_plans_have_colours_on_terminals_alone(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, how: tuple[str, ...]
+) -> None:
+    words = ["read", "g.omni", "--query", "q.gq", "--param", "name=007", *how]
+    plain = CliRunner().invoke(omnigraph, words)
+    coloured = CliRunner().invoke(omnigraph, words, color=True)
+    assert plain.exit_code == coloured.exit_code == 0
+    assert "\x1b[" not in plain.stdout
+    assert "\x1b[" in coloured.stdout
+    if how != ("--profile",):
+        assert click.unstyle(coloured.stdout) == plain.stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in CliRunner().invoke(omnigraph, words, color=True).stdout
 
 
 def test_colours_are_for_terminals(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,14 @@
 """`query list`, `show` and `run`: the stored queries of omnigraph.yaml under their names."""
 
 import json
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
 from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
+from omnigraph.data.result import Result
 from tests.cli.scene import Run
 
 SCHEMA = "node Person { name: String @key  age: I32?  role: enum(dev, ops)? }"
@@ -113,13 +116,22 @@ def test_queries_by_name_are_those_alone_and_may_be_hidden(run: Run, tmp_path: P
 
 
 def test_a_function_has_a_signature_that_help_shows(graph: Graph, tmp_path: Path) -> None:
-    from inspect import signature
-
-    from omnigraph.api.graph import open as open_graph
-
     with open_graph(graph.uri, queries=tmp_path / "queries") as opened:
         older = opened.queries["older"]
         assert list(opened.queries) == ["add", "older"]
         assert str(signature(older)) == "(*, age: 'int', start: 'str | None' = None) -> 'Result'"
         assert older.__doc__ is not None
         assert older.__doc__.startswith("People above an age.")
+
+
+def test_a_parameter_may_be_a_word_of_python(graph: Graph, tmp_path: Path) -> None:
+    path = tmp_path / "words.gq"
+    path.write_text("""query named($from: String, $to: String?) {
+      match { $p: Person { name: $from } } return { $p.name as name }
+    }""")
+    with open_graph(graph.uri, queries=path) as opened:
+        named = opened.queries["named"]
+        assert str(signature(named)) == "(*, to: 'str | None' = None, **others) -> 'Result'"
+        found = named(**{"from": "nobody"})
+        assert isinstance(found, Result)
+        assert len(found) == 0

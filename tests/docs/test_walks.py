@@ -13,6 +13,12 @@ from omnigraph.cli.commands.example import example
 from tests.docs.blocks import ROOT
 
 PROMISED = {
+    "memory": [
+        "works for the Harbour Survey",
+        "0 contradictions left",
+        "+ Fact ana-employer-2",
+        "2026-06-01 ['Ana Reis works for the Harbour Survey.']",
+    ],
     "people": ["Chie Mori", "+ Person gus", "7\n6\n"],
     "research": ["A river is a graph", "was updated by both sides", "wrote research.html"],
     "supply": [

@@ -11,7 +11,8 @@ from omnigraph.server.route import Route
 from tests.server.samples import ROUTES, SAMPLES, path_of
 from tests.server.serving import ADD, Served
 
-WRITES = [route for route in ROUTES if route.writes]
+# The graph here has no vectors to make anew.
+WRITES = [route for route in ROUTES if route.writes and route.name != "embed_again"]
 LINES = "application/x-ndjson"
 
 

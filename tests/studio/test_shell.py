@@ -58,6 +58,9 @@ def test_branch_commit_and_selection_stand_in_the_address(browser: Browser, scen
         settle(page)
         page.keyboard.press("b")
         page.get_by_label("A part of its name").fill("hires")
+        expect(
+            page.get_by_role("dialog").get_by_role("button", name="review/hires")
+        ).to_be_visible()
         page.keyboard.press("Enter")
         settle(page)
         page.get_by_role("button", name="Company").click()

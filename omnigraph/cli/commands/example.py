@@ -10,7 +10,7 @@ from omnigraph.cli.output import show_json
 from omnigraph.cli.session import json_option
 from omnigraph.errors import InputError, UnreadableError
 
-_EXAMPLES = ("people", "research", "supply")
+_EXAMPLES = ("memory", "people", "research", "supply")
 
 
 @click.command()
@@ -23,6 +23,7 @@ def example(name: str, folder: str | None, as_json: bool) -> None:
     Each has a schema, queries, rows and a walk through them in Python.
 
     \b
+    memory    what an agent remembers: facts with sources, true for a time
     people    people and where they work; demo.sh shows the commands, on Spark
     research  papers: search by words and meaning, citations, a review on a branch
     supply    a supply chain with rules, and a supplier that fails

@@ -9,7 +9,14 @@ import click
 from omnigraph.cli import completing, formats
 from omnigraph.cli.commands.change import receipt_line
 from omnigraph.cli.commands.read import show
-from omnigraph.cli.output import counted, show_json, show_problem, show_warning, write_bytes
+from omnigraph.cli.output import (
+    counted,
+    planned,
+    show_json,
+    show_problem,
+    show_warning,
+    write_bytes,
+)
 from omnigraph.cli.queries import read_params
 from omnigraph.cli.session import (
     Session,
@@ -134,7 +141,7 @@ def explain(session: Session, query_path: str, schema_path: str | None, name: st
     if session.as_json:
         show_json({"plans": [explain_json(plan) for plan in plans]})
     else:
-        click.echo("\n".join(explain_text(plan) for plan in plans), nl=False)
+        click.echo(planned("\n".join(explain_text(plan) for plan in plans)), nl=False)
 
 
 @query.command()

@@ -10,7 +10,7 @@ import click
 
 from omnigraph.cli import formats
 from omnigraph.cli.address import Address
-from omnigraph.cli.output import Document, show_json, write_bytes
+from omnigraph.cli.output import Document, headed, planned, show_json, write_bytes
 from omnigraph.cli.queries import query_options, query_request
 from omnigraph.cli.session import ReadTarget, Session, target_options
 from omnigraph.cli.spark import SPARK_OPTIONS, engine_option, spark_options, spark_settings
@@ -125,7 +125,7 @@ def show_plan(
     if as_json:
         show_json({**formats.about(name, target.branch, target.snapshot), **document})
     else:
-        click.echo(text, nl=False)
+        click.echo(planned(text), nl=False)
 
 
 def _show_answer(
@@ -179,7 +179,7 @@ def show(rows: formats.ShownRows, shown_as: str, how: "CliConfig | None" = None)
             _echo(f"{line}\n" for line in formats.as_kv(rows))
         case _:
             given = () if how is None else (how.table_max_column_width, how.table_cell_layout)
-            _echo(f"{line}\n" for line in formats.as_table(rows, *given))
+            _echo(f"{line}\n" for line in headed(formats.as_table(rows, *given)))
 
 
 def _echo(pieces: Iterable[str]) -> None:

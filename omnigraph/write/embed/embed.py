@@ -30,8 +30,9 @@ from omnigraph.write.embed.rewrite import EmbedMode, Rewrite
 from omnigraph.write.embed.row_filter import RowFilter, Select
 from omnigraph.write.embed.seed import Spec, read_spec, spec_of
 from omnigraph.write.filling import CacheFolder
-from omnigraph.write.load.files import File, files_at, packing_of
+from omnigraph.write.load.files import File, files_at
 from omnigraph.write.load.options import SHOWN_VIOLATIONS
+from omnigraph.write.load.packing import packing_of
 from omnigraph.write.load.splits import Format, LoadSource, Split, splits_of
 
 FilePath: TypeAlias = str | os.PathLike[str]

@@ -1,23 +1,19 @@
 """Files: the files of a load, by path, glob or URI, from local disks and object stores."""
 
-import bz2
 import glob
-import gzip
 import hashlib
-import lzma
 import os
 import re
-import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from omnigraph.errors import Code, InputError, UnreadableError, Violation
 from omnigraph.storage.store import Store, store_at
+from omnigraph.write.load.packing import HEAD, unpacked
 
 # A line is held and decoded as a whole, which takes many times its size in memory.
 LONGEST_LINE = 64 << 20
@@ -29,88 +25,6 @@ _ENCODINGS = (
     ("UTF-32", re.compile(rb"\xff\xfe\0\0|\0\0\xfe\xff|[^\0]\0\0\0|\0\0\0[^\0]")),
     ("UTF-16", re.compile(rb"\xff\xfe|\xfe\xff|[^\0]\0|\0[^\0]")),
 )
-
-
-class Packing(StrEnum):
-    """How a file is compressed."""
-
-    GZIP = "gzip"
-    ZSTD = "zstd"
-    BZIP2 = "bzip2"
-    XZ = "xz"
-
-
-_PACKINGS = (
-    (re.compile(rb"\x1f\x8b"), Packing.GZIP),
-    (re.compile(rb"\x28\xb5\x2f\xfd"), Packing.ZSTD),
-    (re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P)"), Packing.BZIP2),
-    (re.compile(rb"\xfd7zXZ\0"), Packing.XZ),
-)
-# What files begin with that are no input, and what they are.
-_FOREIGN = {
-    b"PK\x03\x04": "a zip archive",
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
-    b"\x04\x22\x4d\x18": "compressed by lz4",
-    b"ORC": "an ORC file",
-    b"Obj\x01": "an Avro file",
-    b"SQLite format 3\0": "an SQLite database",
-}
-_HEAD = 16
-_BROKEN = (EOFError, zlib.error, lzma.LZMAError, OSError)
-
-
-def packing_of(head: bytes) -> Packing | None:
-    """Return how a file is compressed, by its first bytes."""
-    return next((packing for begin, packing in _PACKINGS if begin.match(head)), None)
-
-
-def is_text(head: bytes) -> bool:
-    """Whether a file begins as a text, such as CSV with a column that is named as a format."""
-    return all(byte >= ord(" ") or byte in b"\t\r\n" for byte in head)
-
-
-def refuse_foreign(head: bytes, name: str) -> None:
-    """Raise UnreadableError for a file that begins like one of a format that is not read."""
-    for magic, kind in _FOREIGN.items():
-        if head.startswith(magic):
-            hint = (
-                "give JSON lines or CSV, as they are or by gzip, zstd, bzip2, xz; Parquet; or Arrow"
-            )
-            raise UnreadableError(f"'{name}' is {kind}", hint=hint)
-
-
-@contextmanager
-def _gunzipped(file: BinaryIO) -> Iterator[BinaryIO]:
-    with gzip.GzipFile(fileobj=file) as unpacked:
-        yield cast(BinaryIO, unpacked)
-
-
-@contextmanager
-def _unpacked_zstd(file: BinaryIO) -> Iterator[BinaryIO]:
-    import pyarrow as pa
-
-    with pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd") as unpacked:
-        yield unpacked
-
-
-@contextmanager
-def _unpacked_bzip2(file: BinaryIO) -> Iterator[BinaryIO]:
-    with bz2.BZ2File(file) as unpacked:
-        yield cast(BinaryIO, unpacked)
-
-
-@contextmanager
-def _unpacked_xz(file: BinaryIO) -> Iterator[BinaryIO]:
-    with lzma.LZMAFile(file) as unpacked:
-        yield cast(BinaryIO, unpacked)
-
-
-_UNPACK: Mapping[Packing, Callable[[BinaryIO], AbstractContextManager[BinaryIO]]] = {
-    Packing.GZIP: _gunzipped,
-    Packing.ZSTD: _unpacked_zstd,
-    Packing.BZIP2: _unpacked_bzip2,
-    Packing.XZ: _unpacked_xz,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,23 +74,13 @@ class File:
     def head(self) -> bytes:
         """Return the first bytes, which tell many formats."""
         with self.open() as file:
-            return file.read(_HEAD)
+            return file.read(HEAD)
 
     @contextmanager
     def unpacked(self) -> Iterator[BinaryIO]:
         """Open the content of a compressed file for reading."""
-        with self.open() as file:
-            packing = packing_of(file.read(_HEAD))
-            file.seek(0)
-            unpack = _UNPACK.get(packing or Packing.GZIP, _gunzipped)
-            try:
-                with unpack(file) as unpacked:
-                    yield unpacked
-            except _BROKEN as bad:
-                if isinstance(bad, OSError) and bad.errno is not None:
-                    raise
-                kind = packing or Packing.GZIP
-                raise UnreadableError(f"'{self.name}' is not a valid {kind} file: {bad}") from None
+        with self.open() as file, unpacked(file, self.name) as content:
+            yield content
 
 
 def file_in(folder: Store, path: str, name: str, digest: str | None = None) -> File:

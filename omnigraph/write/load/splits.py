@@ -14,13 +14,11 @@ from omnigraph.spark.deadline import Deadline
 from omnigraph.write.load.fields import integer_ends
 from omnigraph.write.load.files import (
     File,
-    is_text,
     lines_of,
-    packing_of,
     refuse_encoding,
-    refuse_foreign,
     too_long,
 )
+from omnigraph.write.load.packing import is_text, packing_of, refuse_foreign
 from omnigraph.write.load.records import Block, RecordReader
 from omnigraph.write.load.rows import to_records
 from omnigraph.write.load.tabular import (

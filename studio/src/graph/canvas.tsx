@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { counted } from '../look/format.ts'
 import { TypeName } from '../look/parts.tsx'
+import { saveFile } from '../look/save.ts'
 import { useStudio } from '../shell/studio.tsx'
 import { GraphScene } from './scene.ts'
 import type { GraphEdge, GraphNode } from './shapes.ts'
@@ -18,14 +19,6 @@ interface Props {
   open?: (key: string) => void
   /** The file name of pictures. */
   name: string
-}
-
-function save(blob: Blob, name: string): void {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(blob)
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }
 
 export function GraphCanvas({ nodes, edges, selected, select, open, name }: Props) {
@@ -77,14 +70,14 @@ export function GraphCanvas({ nodes, edges, selected, select, open, name }: Prop
           title="Save what is seen as a picture"
           onClick={() =>
             scene.current?.png().then(
-              (blob) => save(blob, `${name}.png`),
+              (blob) => saveFile(blob, `${name}.png`),
               (error: unknown) => setProblem(String(error)),
             )
           }
         >
           PNG
         </button>
-        <button type="button" title="Save all of it as a drawing" onClick={() => scene.current && save(new Blob([scene.current.svg()], { type: 'image/svg+xml' }), `${name}.svg`)}>
+        <button type="button" title="Save all of it as a drawing" onClick={() => scene.current && saveFile(new Blob([scene.current.svg()], { type: 'image/svg+xml' }), `${name}.svg`)}>
           SVG
         </button>
       </div>

@@ -6,6 +6,7 @@ import type { Explanation, Profile, QueryColumn, Receipt, Rows } from '../../api
 import { GraphCanvas } from '../../graph/canvas.tsx'
 import { counted, formatBytes, formatCount, formatMillis } from '../../look/format.ts'
 import { Changes, Empty, Failure, Id, Loading, Value } from '../../look/parts.tsx'
+import { saveFile } from '../../look/save.ts'
 import { useStudio } from '../../shell/studio.tsx'
 import { VirtualTable, type TableColumn } from '../../table/table.tsx'
 import { widthFor, type Cell } from '../../table/rows.ts'
@@ -73,14 +74,6 @@ function Applied({ receipt }: { receipt: Receipt }) {
   )
 }
 
-function save(text: string, type: string, name: string): void {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([text], { type }))
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
-}
-
 type View = 'table' | 'graph' | 'json'
 
 function RowsView({ answer, isSmall }: { answer: Extract<Answer, { kind: 'rows' }>; isSmall: boolean }) {
@@ -111,10 +104,10 @@ function RowsView({ answer, isSmall }: { answer: Extract<Answer, { kind: 'rows' 
               </>
             ) : null}
           </span>
-          <button type="button" class="quiet" onClick={() => save(toCsv(rows.columns, rows.rows), 'text/csv', `${rows.query_name}.csv`)}>
+          <button type="button" class="quiet" onClick={() => saveFile(new Blob([toCsv(rows.columns, rows.rows)], { type: 'text/csv' }), `${rows.query_name}.csv`)}>
             CSV
           </button>
-          <button type="button" class="quiet" onClick={() => save(writeJson(rows.rows, 2), 'application/json', `${rows.query_name}.json`)}>
+          <button type="button" class="quiet" onClick={() => saveFile(new Blob([writeJson(rows.rows, 2)], { type: 'application/json' }), `${rows.query_name}.json`)}>
             JSON
           </button>
         </span>

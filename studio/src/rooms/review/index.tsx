@@ -128,6 +128,7 @@ function ReviewOf({ branch, into }: { branch: string; into: string }) {
           <Decide
             merge={merge}
             left={left}
+            isLoading={preview.first.isLoading}
             mayMerge={may('branch_merge')}
             send={async (message) => {
               const chosen = preview.fields === '' ? {} : (JSON.parse(preview.fields) as Record<string, unknown>)
@@ -172,7 +173,7 @@ function WhatChanged({ base, to }: { base: string; to: string }) {
   )
 }
 
-function Decide({ merge, left, mayMerge, send, merged, again }: { merge: Merged; left: number | null; mayMerge: boolean; send: (message: string) => Promise<void>; merged: () => void; again: () => void }) {
+function Decide({ merge, left, isLoading, mayMerge, send, merged, again }: { merge: Merged; left: number | null; isLoading: boolean; mayMerge: boolean; send: (message: string) => Promise<void>; merged: () => void; again: () => void }) {
   const [message, setMessage] = useState('')
   const [state, setState] = useState<{ isRunning: boolean; error: unknown; isDone: boolean }>({ isRunning: false, error: null, isDone: false })
   if (merge.outcome === 'already_up_to_date') return <p class="panel">{state.isDone ? 'Merged.' : `Everything of ${merge.source} is in ${merge.target} already.`}</p>
@@ -198,14 +199,20 @@ function Decide({ merge, left, mayMerge, send, merged, again }: { merge: Merged;
         <div class="failure stack" role="alert">
           <strong>A branch moved while you were looking.</strong>
           <span>Nothing was merged. Look at what is new, then decide again.</span>
-          <button type="button" onClick={again}>
+          <button
+            type="button"
+            onClick={() => {
+              setState({ isRunning: false, error: null, isDone: false })
+              again()
+            }}
+          >
             Look again
           </button>
         </div>
       ) : state.error !== null ? (
         <Failure error={state.error} />
       ) : null}
-      <button type="button" class="main" disabled={state.isRunning || left !== 0} onClick={() => void run()}>
+      <button type="button" class="main" disabled={state.isRunning || isLoading || left !== 0} onClick={() => void run()}>
         {state.isRunning ? 'Merging…' : `Merge into ${merge.target}`}
       </button>
       {left ? <span class="small soft">{counted(left, 'conflict')} to settle first</span> : null}
