@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from omnigraph.versioning.commit import Commit
     from omnigraph.write.infer.inferred import infer
     from omnigraph.write.receipt import Receipt
+    from omnigraph.write.resolved import Resolved
 
 # Where each public name is defined. Imported on first use, so that `import omnigraph` and
 # `omnigraph --help` load nothing they do not need.
@@ -72,6 +73,7 @@ _HOMES = {
     "ParamsError": "omnigraph.errors",
     "QueryError": "omnigraph.errors",
     "Receipt": "omnigraph.write.receipt",
+    "Resolved": "omnigraph.write.resolved",
     "Resolutions": "omnigraph.merge.conflict",
     "Result": "omnigraph.data.result",
     "ResultStream": "omnigraph.data.result",
@@ -120,6 +122,7 @@ __all__ = [
     "QueryError",
     "Receipt",
     "Resolutions",
+    "Resolved",
     "Result",
     "ResultStream",
     "SavedPlan",

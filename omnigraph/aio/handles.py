@@ -45,6 +45,7 @@ from omnigraph.versioning.retention import GRACE
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.load.loaded import Ingested, Loaded
 from omnigraph.write.receipt import Receipt
+from omnigraph.write.resolved import Choice, Resolved
 
 if TYPE_CHECKING:
     from threading import Event
@@ -292,6 +293,36 @@ class AsyncBranch(AsyncView):
         Raises ViolationsError with everything that is wrong, and then nothing is visible.
         """
         return await self._calls.run(self._handle.mutate, source, name, params, **keywords)
+
+    async def resolve(
+        self,
+        type: str,
+        *,
+        into: str,
+        duplicate: str,
+        take: Choice | str = Choice.INTO,
+        properties: Mapping[str, Choice | str] | None = None,
+        aliases: str | None = None,
+        dry_run: bool = False,
+    ) -> Resolved:
+        """Make two nodes of a type one, as one commit: `into` stays, and gets what both had.
+
+        It gets the edges of the `duplicate`; edges that would be twins where a rule forbids them
+        become one. Of properties that both have, the value of `into` is kept, or with `take` that
+        of `from`, the duplicate; `properties` says so for single ones. A [String] property
+        `aliases` gets the ids of both. With `dry_run` nothing is written. Raises ViolationsError
+        with everything that is wrong, and then nothing is visible.
+        """
+        return await self._calls.run(
+            self._handle.resolve,
+            type,
+            into=into,
+            duplicate=duplicate,
+            take=take,
+            properties=properties,
+            aliases=aliases,
+            dry_run=dry_run,
+        )
 
     async def load(
         self, data: "Data", *, type: str | None = None, **how: "Unpack[LoadKeywords]"

@@ -12,7 +12,7 @@ from omnigraph.api.operations.branches import MergeBranch, RevertCommit
 from omnigraph.api.operations.changes import ListChanges
 from omnigraph.api.operations.commits import ListCommits
 from omnigraph.api.operations.schemas import ApplySchema, PlanSchema
-from omnigraph.api.operations.write import EmbedAgain, Load, Mutate
+from omnigraph.api.operations.write import EmbedAgain, Load, Mutate, Resolve
 from omnigraph.api.texts import named_query, query_source, schema_source
 from omnigraph.api.view import Place, View, filter_fields, place_of
 from omnigraph.errors import InputError
@@ -25,6 +25,7 @@ from omnigraph.syntax.problems import parse_choice
 from omnigraph.versioning.commit import Commit
 from omnigraph.write.load.loaded import Loaded, LoadMode
 from omnigraph.write.receipt import Receipt
+from omnigraph.write.resolved import Choice, Resolved
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -86,6 +87,41 @@ class Branch(View):
             expect=self._expect,
         )
         return self._run(change, source=text)
+
+    def resolve(
+        self,
+        type: str,  # noqa: A002 - the word of the command line
+        *,
+        into: str,
+        duplicate: str,
+        take: Choice | str = Choice.INTO,
+        properties: Mapping[str, Choice | str] | None = None,
+        aliases: str | None = None,
+        dry_run: bool = False,
+    ) -> Resolved:
+        """Make two nodes of a type one, as one commit: `into` stays, and gets what both had.
+
+        It gets the edges of the `duplicate`; edges that would be twins where a rule forbids them
+        become one. Of properties that both have, the value of `into` is kept, or with `take` that
+        of `from`, the duplicate; `properties` says so for single ones. A [String] property
+        `aliases` gets the ids of both. With `dry_run` nothing is written. Raises ViolationsError
+        with everything that is wrong, and then nothing is visible.
+        """
+        change = Resolve(
+            type=type,
+            into=into,
+            duplicate=duplicate,
+            take=parse_choice(Choice, take).value,
+            properties={
+                name: parse_choice(Choice, each).value for name, each in (properties or {}).items()
+            },
+            aliases=aliases,
+            branch=self.name,
+            message=self._message,
+            expect=self._expect,
+            dry_run=dry_run,
+        )
+        return self._run(change)
 
     def load(
         self,
@@ -332,4 +368,4 @@ class Branch(View):
         """Raise if `expect` is set; loads and reverts do not honour it."""
         if self._expect is not None:
             hint = "take the branch without it for this"
-            raise InputError("'expect' is for mutations, merges and schemas only", hint=hint)
+            raise InputError("'expect' is not for loads and reverts", hint=hint)

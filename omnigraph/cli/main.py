@@ -32,6 +32,7 @@ _HOMES = {
     "commit": "graph",
     "diff": "merge",
     "changes": "history",
+    "resolve": "change",
     "revert": "merge",
     "tag": "history",
     "blame": "history",

@@ -1,4 +1,4 @@
-"""Writing: the tools that write: change, load and branches."""
+"""Writing: the tools that write: change, resolve, load and branches."""
 
 import io
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,6 +16,7 @@ from omnigraph.versioning.names import MAIN
 if TYPE_CHECKING:
     from omnigraph.write.counts import RowCounts
     from omnigraph.write.receipt import Receipt
+    from omnigraph.write.resolved import Resolved
 
 Target = Annotated[str | None, Meta(description="default: your own branch")]
 
@@ -29,6 +30,18 @@ class ChangeArguments(Arguments, frozen=True, kw_only=True):
     branch: Target = None
     message: str | None = None
     expect: Annotated[str | None, Meta(description="commit at which the branch has to be")] = None
+
+
+class ResolveArguments(Arguments, frozen=True, kw_only=True):
+    """What `resolve` takes."""
+
+    type: str
+    into: Annotated[str, Meta(description="id of the node that stays")]
+    duplicate: str
+    take: Literal["into", "from"] = "into"
+    aliases: Annotated[str | None, Meta(description="[String] property for both ids")] = None
+    branch: Target = None
+    message: str | None = None
 
 
 class LoadArguments(Arguments, frozen=True, kw_only=True):
@@ -76,6 +89,26 @@ def change(call: ToolCall, given: ChangeArguments) -> str:
 
     branch, receipt = call.write(given.branch, Action.CHANGE, mutate)
     return receipt_text(call, branch, receipt)
+
+
+def resolve(call: ToolCall, given: ResolveArguments) -> str:
+    """Make two nodes one, as one commit."""
+
+    def join(name: str) -> "Resolved":
+        return call.branch(name, message=given.message).resolve(
+            given.type,
+            into=given.into,
+            duplicate=given.duplicate,
+            take=given.take,
+            aliases=given.aliases,
+        )
+
+    branch, found = call.write(given.branch, Action.CHANGE, join)
+    if not call.may_see(branch):
+        return f"done on {to_line(branch)}"
+    done = f"{found.repointed} edges repointed, {found.folded} folded"
+    commit = None if found.commit is None else found.commit.id
+    return f"{done} on {to_line(branch)}; {_committed(commit)}"
 
 
 def receipt_text(call: ToolCall, branch: str, receipt: "Receipt") -> str:
@@ -154,6 +187,15 @@ TOOLS = (
         ),
         run=change,
         arguments=ChangeArguments,
+        needs=Action.CHANGE,
+        writes=True,
+        destroys=True,
+    ),
+    Tool(
+        name="resolve",
+        about="Make two nodes that mean the same one: edges move, values join; one commit.",
+        run=resolve,
+        arguments=ResolveArguments,
         needs=Action.CHANGE,
         writes=True,
         destroys=True,

@@ -16,7 +16,7 @@ from omnigraph.api.operations.changes import GetDiff, ListChanges, WatchChanges
 from omnigraph.api.operations.maintenance import OptimizeBranch
 from omnigraph.api.operations.queries import InvokeQuery
 from omnigraph.api.operations.read import ExportRows, GetBlob, GetSchema, ReadRows
-from omnigraph.api.operations.write import EmbedAgain, Ingest, Load, Mutate
+from omnigraph.api.operations.write import EmbedAgain, Ingest, Load, Mutate, Resolve
 from omnigraph.errors import Json, OmniGraphError
 from omnigraph.merge.change_set import ChangeSet, CommitChanges
 from omnigraph.server.answers.blobs import blob
@@ -234,8 +234,8 @@ HANDLERS: Mapping[type[Operation[Any]], Handler] = {
 
 
 def turn_of(turns: WriteTurns, operation: Operation[Any]) -> AbstractContextManager[None]:
-    """Let mutations of a branch come one after another, so that none has to be run again."""
-    if isinstance(operation, Mutate):
+    """Let changes of a branch come one after another, so that none has to be run again."""
+    if isinstance(operation, Mutate | Resolve):
         return turns.of(named_or_main(operation.branch))
     return nullcontext()
 

@@ -3,10 +3,13 @@
 mutation  publishes a mutation as one commit, or changes nothing
 mutate    runs the statements of a mutation, each on what the earlier ones left
 draft     the rows changed so far, on top of a snapshot that does not change
+resolve   makes two nodes of one type one, with the edges of both
+resolved  what became of two nodes that are one
 upsert    a row that exists keeps what a change does not name
 again     the rows of types whose vectors are to be made anew, without those vectors
 filling   fills `@embed` properties with vectors of the text beside them
 validate  checks a changed graph against its schema, at a cost that grows with the change
+checked   a draft that breaks no rule, as the writes of one commit
 counts    how many rows a change inserted, updated, deleted and found unchanged
 receipt   what a change did
 load      any number of rows become one commit, or nothing

@@ -45,8 +45,9 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.schema.types import EnumType, ValueType
 from omnigraph.storage.reading import batches_where
+from omnigraph.write.checked import fill_vectors
 from omnigraph.write.draft import Draft, incident
-from omnigraph.write.filling import VectorFiller, join_models
+from omnigraph.write.filling import VectorFiller
 from omnigraph.write.upsert import forget_stale, keep_unnamed, with_column
 
 _ROW = "#row"
@@ -63,7 +64,7 @@ def run_mutation(
     for statement in plan.statements:
         run.check(0)
         mutation.do(statement)
-    mutation.fill(vectors)
+    fill_vectors(mutation.draft, vectors)
     return mutation.draft
 
 
@@ -104,17 +105,6 @@ class _StatementRunner:
                 self._delete(self._stored(name), self._ids(self._stored(name), where), kind)
             case _:
                 assert_never(statement)
-
-    def fill(self, vectors: VectorFiller) -> None:
-        """Make the vectors of all rows that have a text and no vector."""
-        for name in self.draft.touched:
-            change = self.draft.change(name)
-            if any(item.embed is not None for item in change.stored.properties.values()):
-                batches = change.rows.combine_chunks().to_batches()
-                filled = [vectors.filled(change.stored, batch) for batch in batches]
-                if filled:
-                    self.draft.put(name, pa.Table.from_batches([batch for batch, _ in filled]))
-                    self.draft.models[name] = join_models((), *(used for _, used in filled))
 
     def _change_matched(self, change: Insert | Replace | SetRows, matched: pa.Table) -> None:
         """Insert or set a row for each of those that were matched."""

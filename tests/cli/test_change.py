@@ -72,6 +72,17 @@ def answered(result: Result) -> dict[str, Any]:
     return found
 
 
+def test_resolve_takes_values_by_side_and_by_property(graph: Graph) -> None:
+    asked = ["resolve", "Person", "g.omni", "--into", "bob", "--from", "ann", "--json"]
+    for wrong in ("theirs", "age=theirs", "=from"):
+        refused = CliRunner().invoke(omnigraph, [*asked, "--take", wrong])
+        assert refused.exit_code == 2
+        assert "--take is into or from" in refused.output
+    done = CliRunner().invoke(omnigraph, [*asked, "--take", "from", "--take", "age=into"])
+    assert json.loads(done.stdout)["properties"] == ["age", "email"]
+    assert graph.query(QUERIES, "everyone").to_dicts() == [{"name": "bob", "age": 30}]
+
+
 def test_a_change_tells_how_much_it_changed_and_its_commit(
     graph: Graph, change: Callable[..., Result]
 ) -> None:

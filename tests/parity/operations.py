@@ -200,6 +200,15 @@ add("delete no tag", lambda g, _: g.delete_tag("v1"))
 # Loads
 add("load a text", lambda g, _: g.branch().load(DAG))
 add("vectors where there are none", lambda g, _: g.embed_again("Person"))
+add("resolve what is not there", lambda g, _: g.branch().resolve("Person", into="x", duplicate="y"))
+add(
+    "resolve two people",
+    lambda g, _: (
+        g.create_branch("same").resolve("Person", into="ana", duplicate="bo", take="from"),
+        g.branch("same").query(QUERIES, "friends"),
+        g.delete_branch("same"),
+    ),
+)
 add("load it again", lambda g, _: g.load(DAG))
 add("load and merge", lambda g, _: g.load(DAG.replace("5", "6"), mode="merge", message="more"))
 add("load a file", lambda g, at: g.load(at / "teams.jsonl"))

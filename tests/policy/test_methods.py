@@ -49,6 +49,12 @@ def make_vectors(call: Callable[[], object]) -> None:
         call()
 
 
+def resolve(graph: Graph, _: World) -> None:
+    """Make two nodes one, of which this branch has only one."""
+    with suppress(NotFoundError):
+        graph.branch("open").resolve("Person", into="shown", duplicate="nobody")
+
+
 def at(graph: Graph, world: World) -> View:
     return graph.at(world.shown)
 
@@ -187,6 +193,7 @@ BRANCH = {
     "changes": Use(lambda g, _: list(g.branch("open").changes()), (OPEN,)),
     "watch": Use(lambda g, _: list(g.branch("open").watch(seconds=0)), (OPEN,)),
     "mutate": Use(lambda g, _: g.branch("open").mutate(INSERT, slug="x"), (("change", "open"),)),
+    "resolve": Use(resolve, (("change", "open"),)),
     "load": Use(lambda g, _: g.branch("open").load(LINE), (("change", "open"),)),
     "embed_again": Use(
         lambda g, _: make_vectors(g.branch("open").embed_again), (("change", "open"),)

@@ -50,6 +50,14 @@ def _last(served: Served) -> str:
     return commit.id
 
 
+def _two_nodes(served: Served) -> dict[str, str]:
+    """Give two nodes that can become one."""
+    into, duplicate = f"p{next(_numbers)}", f"p{next(_numbers)}"
+    for slug in (into, duplicate):
+        served.graph.mutate(ADD, slug=slug)
+    return {"type": "Person", "into": into, "from": duplicate}
+
+
 SAMPLES: dict[str, Callable[[Served], Sample]] = {
     "about": lambda _: Sample(),
     "health": lambda _: Sample(),
@@ -72,6 +80,7 @@ SAMPLES: dict[str, Callable[[Served], Sample]] = {
     "change": lambda _: Sample(
         body={"query_source": ADD, "params": {"slug": f"p{next(_numbers)}"}}
     ),
+    "resolve": lambda served: Sample(body=_two_nodes(served)),
     "queries": lambda _: Sample(),
     "query": lambda _: Sample(path={"name": "all"}),
     "invoke_query": lambda _: Sample(path={"name": "all"}, body={}),
@@ -132,6 +141,7 @@ UNKNOWN: dict[str, Sample] = {
     "read": Sample(body={"query_source": ALL, "branch": "nowhere"}),
     "export": Sample(body={"table_keys": ["node:Nothing"]}),
     "change": Sample(body={"query_source": ADD, "query_name": "sub", "params": {"slug": "x"}}),
+    "resolve": Sample(body={"type": "Person", "into": "ana", "from": "nobody"}),
     "queries": Sample(query={"branch": "nowhere"}),
     "query": Sample(path={"name": "nothing"}),
     "invoke_query": Sample(path={"name": "nothing"}, body={}),

@@ -1,4 +1,4 @@
-"""Writes: mutations and loads of a graph at hand."""
+"""Writes: mutations, resolutions and loads of a graph at hand."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
 from omnigraph.api.local.places import Functions
 from omnigraph.api.operation import named_or_main
-from omnigraph.api.operations.write import EmbedAgain, Ingest, Load, Mutate
+from omnigraph.api.operations.write import EmbedAgain, Ingest, Load, Mutate, Resolve
 from omnigraph.errors import HeadMovedError, InputError
 from omnigraph.policy.actions import Action
 from omnigraph.query.compile import AcceptedSchema, compile_cached
@@ -24,6 +24,7 @@ from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent
 from omnigraph.write.load.loaded import Ingested, Loaded
 from omnigraph.write.receipt import Receipt
+from omnigraph.write.resolved import Choice, Resolved
 
 if TYPE_CHECKING:
     from omnigraph.spark.runner import Runner
@@ -73,6 +74,34 @@ def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
     )
     with access.expecting(branch, Action.CHANGE, operation.expect):
         return publish_mutation(access.repository, access.topology, planned, intent)
+
+
+def resolve(access: Access, operation: Resolve, options: CallOptions) -> Resolved:
+    """Make two nodes one, as one commit, or say what that would do."""
+    from omnigraph.spark.deadline import deadline_of
+    from omnigraph.write.resolve import Resolution, preview_resolution, publish_resolution
+
+    asked = Resolution(
+        type=operation.type,
+        into=operation.into,
+        duplicate=operation.duplicate,
+        take=Choice(operation.take),
+        properties={name: Choice(each) for name, each in (operation.properties or {}).items()},
+        aliases=operation.aliases,
+    )
+    check_notes(message=operation.message, operation=options.operation_id)
+    branch = named_or_main(operation.branch)
+    intent = Intent(
+        branch=branch,
+        actor=access.author(options.actor),
+        message=operation.message,
+        expect=operation.expect,
+        operation_id=options.operation_id,
+        check=deadline_of("resolution", options.seconds, options.cancelled).check,
+    )
+    run = preview_resolution if operation.dry_run else publish_resolution
+    with access.expecting(branch, Action.CHANGE, operation.expect):
+        return run(access.repository, asked, intent)
 
 
 def load(access: Access, operation: Load, options: CallOptions) -> Loaded:
@@ -189,6 +218,7 @@ def _job(
 
 FUNCTIONS: Functions = {
     Mutate: mutate,
+    Resolve: resolve,
     Load: load,
     Ingest: ingest,
     EmbedAgain: embed_again,

@@ -1,4 +1,4 @@
-"""Write: operations that change rows: mutations, loads and ingests."""
+"""Write: operations that change rows: mutations, resolutions, loads and ingests."""
 
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -12,9 +12,11 @@ from omnigraph.policy.actions import Action
 from omnigraph.write.counts import counts_document
 from omnigraph.write.load.loaded import Ingested, Loaded
 from omnigraph.write.receipt import Receipt
+from omnigraph.write.resolved import Resolved
 
 _Done = TypeVar("_Done", Ingested, Loaded)
 ModeName = Literal["append", "merge", "replace", "overwrite"]
+ChoiceName = Literal["into", "from"]
 # Rows to load: JSON lines in a request, and whatever `Graph.load` takes at hand.
 if TYPE_CHECKING:
     from omnigraph.write.load.inputs import Data as RowInput
@@ -32,6 +34,29 @@ class ReceiptShape(Shape, frozen=True, kw_only=True):
     query_name: str
     affected_nodes: int | None
     affected_edges: int | None
+    inserted: int | None
+    updated: int | None
+    unchanged: int | None
+    deleted: int | None
+    actor_id: str | None
+    commit: str | None
+    operation_id: str | None
+    commits: dict[str, CommitShape]
+
+
+class ResolvedShape(Shape, frozen=True, kw_only=True):
+    """What became of two nodes that are one; without a commit nothing was written.
+
+    Those who may not read the branch get no properties and no numbers.
+    """
+
+    branch: str
+    type: str
+    into: str
+    duplicate: str = field(name="from")
+    properties: list[str] | None
+    repointed: int | None
+    folded: int | None
     inserted: int | None
     updated: int | None
     unchanged: int | None
@@ -124,6 +149,36 @@ class Mutate(Operation[Receipt], frozen=True, kw_only=True):
         return {**answer, **hidden, **counts_document(None), "commits": {}}
 
 
+class Resolve(Operation[Resolved], frozen=True, kw_only=True):
+    """Make two nodes of one type one, as one commit of a branch; see `expect` of a mutation."""
+
+    endpoint = post(
+        "/resolve", "resolve", Action.CHANGE, ResolvedShape, "ResolveBody", errors=(404, 409, 502)
+    )
+    result_type = Resolved
+
+    type: str
+    into: str
+    duplicate: str = field(name="from")
+    take: ChoiceName = "into"
+    properties: dict[str, ChoiceName] | None = None
+    aliases: str | None = None
+    branch: str | None = None
+    message: str | None = None
+    expect: str | None = None
+    dry_run: bool = False
+
+    def changed_branch(self, answer: Document) -> str | None:
+        return named_or_main(self.branch)
+
+    def answer(self, result: Resolved, backend: Backend) -> dict[str, Json]:
+        return result.to_answer()
+
+    def redacted(self, answer: dict[str, Json]) -> dict[str, Json]:
+        hidden: dict[str, Json] = dict.fromkeys(("properties", "repointed", "folded"))
+        return {**_unseen(answer), **hidden}
+
+
 class RowsOperation(Operation[_Done], Generic[_Done], frozen=True, kw_only=True):
     """An operation that loads rows into a branch."""
 
@@ -189,4 +244,4 @@ def _unseen(answer: dict[str, Any]) -> dict[str, Json]:
     return {**answer, **counts_document(None), "commits": {}}
 
 
-OPERATIONS = (Mutate, Ingest, Load, EmbedAgain)
+OPERATIONS = (Mutate, Resolve, Ingest, Load, EmbedAgain)

@@ -5,7 +5,7 @@ importing    a graph from data that nobody described
 data         rows from files into a branch
 read         runs a query and shows its rows, or how they come about
 explore      the commands `search` and `neighbors`: nodes found by a text, or around another
-change       runs a mutation and shows its receipt
+change       the commands `change` and `resolve`: a mutation, and two nodes that become one
 query        the commands `query lint`, `query check` and `query explain`
 schema       what a graph's types are, and become
 merge        how branches differ, and how they join
