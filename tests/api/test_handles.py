@@ -82,7 +82,7 @@ def test_an_expectation_is_not_dropped_by_changes_that_do_not_check_it(graph: Gr
         branch.embed_again,
         lambda: branch.revert(graph.snapshot().commit.id),
     ):
-        with pytest.raises(InputError, match="for mutations, merges and schemas only"):
+        with pytest.raises(InputError, match="not for loads and reverts"):
             change()
 
 
