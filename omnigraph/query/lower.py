@@ -180,7 +180,7 @@ class _PatternOrder:
         paths = [link for link in self.pattern.links if link.path is not None]
         found = self._found_by_paths(paths, links)
         for root in sorted(nodes.values(), key=_selectivity(self)):
-            if root.name not in self.bound | found:
+            if root.name not in self.bound and root.name not in found:
                 self.done.append(plan.NodeScan(variable=root.name, types=root.type.types))
                 self.bound.add(root.name)
                 self._grow([root.name], links, used, nodes)
@@ -189,6 +189,8 @@ class _PatternOrder:
 
     def _found_by_paths(self, paths: list[Link], links: Mapping[str, list[int]]) -> set[str]:
         """Return the ends of paths that nothing else binds or restricts."""
+        if not paths:
+            return set()
         tested = {name for test in self.pattern.filters for name in variables(test)}
         tested |= {name for inner in self.pattern.negations for name in inner.outer}
         found: set[str] = set()

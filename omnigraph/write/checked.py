@@ -46,10 +46,13 @@ def check_draft(
     writes = {each.stored.identity: _writes(snapshot, each) for each in changes.values()}
     models = draft.models
     keys = {name: each.stored.identity for name, each in changes.items() if models.get(name)}
+    # Also what stays as it is was compared with the rows that are there.
+    compared = frozenset(draft.change(name).stored.identity for name in draft.touched)
+    seen = verdict.looked_at | _cascades(snapshot, changes) | compared | read
     write_set = WriteSet(
         base=snapshot,
         writes=writes,
-        validated=(verdict.looked_at | _cascades(snapshot, changes) | read) - frozenset(writes),
+        validated=seen - frozenset(writes),
         affected=_affected(changes),
         models={key: join_models(snapshot.models(key), models[name]) for name, key in keys.items()},
     )

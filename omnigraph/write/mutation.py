@@ -8,6 +8,7 @@ from hashlib import sha256
 import pyarrow as pa
 
 from omnigraph.data.derived.topology import Topology
+from omnigraph.query.checked import Delete, Update
 from omnigraph.query.plan import FromMatch, MutationPlan, ReadPlan, types_gone_through
 from omnigraph.read.answer import answer
 from omnigraph.read.dense_reader import DenseReader
@@ -82,11 +83,13 @@ class _MutationPlanner:
         return pa.Table.from_batches(list(found), found.schema)
 
     def _matched(self) -> frozenset[str]:
-        """Return the tables that statements match."""
+        """Return the tables that statements match, or in which their conditions look for rows."""
         found: set[str] = set()
         for each in self.plan.statements:
             if isinstance(each, FromMatch):
                 found |= types_gone_through(each.rows.operators)
+            elif isinstance(each, Update | Delete):
+                found.add(each.type)
         stored = map(self.snapshot.catalog.stored, found)
         return frozenset(each.identity for each in stored if each is not None)
 

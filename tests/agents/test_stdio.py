@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,8 @@ async def test_an_agent_that_dies_in_the_middle_leaves_nothing_half_done(folder:
         load = asyncio.create_task(agent.ask("load", rows=rows, type="Person"))
         await asyncio.sleep(0.3)
         os.kill(pid, signal.SIGKILL)
-        with pytest.raises((MCPError, asyncio.CancelledError)):
+        # It may have ended just before.
+        with suppress(MCPError, asyncio.CancelledError):
             await asyncio.wait_for(load, SECONDS)
     with open_graph(folder / "graph") as graph:
         count = graph.branch(first.branch).query(

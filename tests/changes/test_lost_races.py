@@ -36,6 +36,31 @@ def test_both_writes_of_one_table_arrive(settled: Graph, other: Graph, step: str
 
 
 @pytest.mark.parametrize("step", STEPS)
+def test_a_row_that_would_stay_as_it_is_is_written_when_the_other_removed_it(
+    settled: Graph, other: Graph, step: str
+) -> None:
+    do(settled, 'insert Note { id: "n1", text: "t" }')
+    both = f'{person("dan", age="8")} insert Note {{ id: "n1", text: "t" }}'
+    with meanwhile(partial(do, other, 'delete Note where id = "n1"'), step=step):
+        receipt = do(settled, both)
+
+    assert counts(receipt) == (2, 0)
+    assert column(settled, "Note", "text") == {"n1": "t"}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_condition_that_found_nothing_finds_what_the_other_wrote(
+    settled: Graph, other: Graph, step: str
+) -> None:
+    both = f'{person("dan", age="8")} update Note set {{ text: "new" }} where text = "old"'
+    with meanwhile(partial(do, other, 'insert Note { id: "n1", text: "old" }'), step=step):
+        receipt = do(settled, both)
+
+    assert counts(receipt) == (2, 0)
+    assert column(settled, "Note", "text") == {"n1": "new"}
+
+
+@pytest.mark.parametrize("step", STEPS)
 def test_a_write_of_another_table_is_built_upon(settled: Graph, other: Graph, step: str) -> None:
     with meanwhile(partial(do, other, 'insert Note { text: "t" }'), step=step) as seen:
         do(settled, person("dan"))

@@ -265,6 +265,9 @@ def test_floats_of_32_bits_stay_so() -> None:
 def test_functions_of_columns_with_bounds_for_each_row() -> None:
     texts, starts = pa.array(["abc", "xyz", None]), pa.array([1, None, 0])
     assert compute("substring", [texts, starts], STRING).to_pylist() == ["bc", None, None]
+    nobody = pa.array([None, None], pa.utf8())
+    assert compute("substring", [nobody, pa.scalar(-1)], STRING).to_pylist() == [None, None]
+    assert compute("substring", [nobody, pa.array([1, -1])], STRING).to_pylist() == [None, None]
     days = compute("-", [pa.array([date(2024, 3, 1)]), pa.array([date(2024, 2, 1)])], I64)
     assert days.to_pylist() == [29]
     moved = compute("+", [pa.array([date(2024, 2, 28)]), pa.array([2])], DATE)

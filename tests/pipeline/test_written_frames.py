@@ -198,7 +198,8 @@ def test_a_stream_that_is_killed_again_and_again_writes_every_batch_once(tmp_pat
         assert [told for told in driver.all_heard() if told == {"ended": True}], driver.complaints()
 
     assert _numbers(graph) == list(range(files * each))
-    assert len(list(graph.log())) == first + files
+    # How many files a batch takes is up to Spark; each batch is one commit.
+    assert first < len(list(graph.log())) <= first + files
 
 
 READER = """

@@ -212,11 +212,14 @@ def _absolute(number: Operand, kind: ValueType) -> Operand:
 
 def _substring(text: Operand, start: Operand, count: "Operand | None" = None) -> Operand:
     text = text.cast(pa.utf8())
-    for each in (start,) if count is None else (start, count):
-        at = _first_true(_is_true(pc.less(each.cast(pa.int64(), safe=False), pa.scalar(0))))
+    bounds = [each for each in (start, count) if each is not None]
+    # A row with a null is null, whatever the others are.
+    known = reduce(pc.and_, (pc.is_valid(each) for each in (text, *bounds)))
+    for each in bounds:
+        is_negative = pc.less(each.cast(pa.int64(), safe=False), pa.scalar(0))
+        at = _first_true(_is_true(pc.and_(is_negative, known)))
         if at is not None:
             raise Uncomputable("start and count are not negative", (_pick(each, at),))
-    bounds = [each for each in (start, count) if each is not None]
     if not any(map(is_array, bounds)):
         first, *rest = (each.as_py() for each in bounds)
         if first is None or None in rest:

@@ -81,7 +81,8 @@ class PatternChecker:
         for binding in bindings:
             self._declare(binding, declared, outer)
         named = self._named_edges(traversals, declared, outer)
-        self._check_paths(traversals, {*declared, *named, *outer}, nested=len(outer.maps) > 1)
+        if any(each.path is not None for each in traversals):
+            self._check_paths(traversals, {*declared, *named, *outer}, nested=len(outer.maps) > 1)
         usable = [each for each in traversals if self._traversable(each, named, outer)]
         typed = _Typed({name: types for name, (types, _) in declared.items()}, outer)
         inference = Inference(self.catalog, self.problems, typed)
