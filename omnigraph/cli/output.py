@@ -76,11 +76,10 @@ def planned(text: str) -> str:
 def headed(lines: Iterable[str]) -> Iterator[str]:
     """Return the lines of a table with its head in bold and the line below it pale."""
     for number, line in enumerate(lines):
-        yield click.style(line, bold=True) if number == 0 else line if number > 1 else _pale(line)
-
-
-def _pale(line: str) -> str:
-    return click.style(line, dim=True)
+        if number == 0:
+            yield click.style(line, bold=True)
+        else:
+            yield click.style(line, dim=True) if number == 1 else line
 
 
 def counted(count: int, noun: str) -> str:

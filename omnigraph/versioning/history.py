@@ -74,27 +74,15 @@ def merge_bases(repository: Repository, one: str, other: str) -> tuple[Commit, .
     Commits are visited by falling version: when one is reached, all its descendants have been
     visited, and nothing older than the bases is read.
     """
-    walk = Walk(repository)
-    marks: dict[str, int] = {}
-    queue: list[tuple[int, str]] = []
-
-    def visit(commit: Commit, mark: int) -> None:
-        if commit.id not in marks:
-            heapq.heappush(queue, (-commit.version, commit.id))
-        marks[commit.id] = marks.get(commit.id, 0) | mark
-
-    visit(repository.commit(one), _ONE)
-    visit(repository.commit(other), _OTHER)
+    descent = _Descent(repository, one, other)
     bases: list[Commit] = []
-    while any(not marks[waiting] & _STALE for _, waiting in queue):
-        _, commit_id = heapq.heappop(queue)
-        commit, mark = walk.commit(commit_id), marks[commit_id]
+    while any(not mark & _STALE for mark in descent.waiting):
+        commit, mark = descent.next()
         if mark == _BOTH:
             bases.append(commit)
             mark |= _STALE
-        for parent in walk.parents(commit):
-            visit(parent, mark)
-    return tuple(base for base in bases if not marks[base.id] & _STALE)
+        descent.go_on(commit, mark)
+    return tuple(base for base in bases if not descent.marks[base.id] & _STALE)
 
 
 def merge_base(repository: Repository, one: str, other: str) -> Commit:
@@ -104,23 +92,42 @@ def merge_base(repository: Repository, one: str, other: str) -> Commit:
 
 def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int]:
     """Return how many commits each of two commits has that the other does not descend from."""
-    walk = Walk(repository)
-    marks: dict[str, int] = {}
-    queue: list[tuple[int, str]] = []
-
-    def visit(commit: Commit, mark: int) -> None:
-        if commit.id not in marks:
-            heapq.heappush(queue, (-commit.version, commit.id))
-        marks[commit.id] = marks.get(commit.id, 0) | mark
-
-    visit(repository.commit(one), _ONE)
-    visit(repository.commit(other), _OTHER)
-    while any(marks[waiting] != _BOTH for _, waiting in queue):
-        _, commit_id = heapq.heappop(queue)
-        for parent in walk.parents(walk.commit(commit_id)):
-            visit(parent, marks[commit_id])
-    found = list(marks.values())
+    descent = _Descent(repository, one, other)
+    while any(mark != _BOTH for mark in descent.waiting):
+        descent.go_on(*descent.next())
+    found = list(descent.marks.values())
     return found.count(_ONE), found.count(_OTHER)
+
+
+class _Descent:
+    """The walk down from two commits by falling version, with marks of who leads to each commit."""
+
+    def __init__(self, repository: Repository, one: str, other: str) -> None:
+        self._walk = Walk(repository)
+        self._queue: list[tuple[int, str]] = []
+        self.marks: dict[str, int] = {}
+        self._visit(repository.commit(one), _ONE)
+        self._visit(repository.commit(other), _OTHER)
+
+    @property
+    def waiting(self) -> Iterator[int]:
+        """The marks of the commits that were reached and not looked at yet."""
+        return (self.marks[commit_id] for _, commit_id in self._queue)
+
+    def next(self) -> tuple[Commit, int]:
+        """Return the newest commit that waits, and its mark."""
+        _, commit_id = heapq.heappop(self._queue)
+        return self._walk.commit(commit_id), self.marks[commit_id]
+
+    def go_on(self, commit: Commit, mark: int) -> None:
+        """Reach the parents of a commit, which hand its mark down."""
+        for parent in self._walk.parents(commit):
+            self._visit(parent, mark)
+
+    def _visit(self, commit: Commit, mark: int) -> None:
+        if commit.id not in self.marks:
+            heapq.heappush(self._queue, (-commit.version, commit.id))
+        self.marks[commit.id] = self.marks.get(commit.id, 0) | mark
 
 
 def containing(

@@ -131,8 +131,6 @@ def get_review_record(access: Access, operation: GetReviewRecord, _: CallOptions
 
 def set_review(access: Access, operation: SetReview, options: CallOptions) -> Review:
     """Give the review of a branch a state; to decide needs the right to merge it."""
-    from omnigraph.merge.reviews import add_event
-
     head = _reviewed(access, operation)
     state = ReviewState(operation.state)
     if state is ReviewState.OPEN:
@@ -141,6 +139,30 @@ def set_review(access: Access, operation: SetReview, options: CallOptions) -> Re
         access.allow(Action.BRANCH_MERGE, operation.into)
     if state is ReviewState.CHANGES_ASKED and not (operation.message or "").strip():
         raise InputError("whoever asks for changes says why", hint="give a message")
+    return _say(access, operation, options, head, state=state)
+
+
+def comment_review(access: Access, operation: CommentReview, options: CallOptions) -> Review:
+    """Record a comment on a branch, or on something in it."""
+    head = _reviewed(access, operation)
+    access.allow(Action.REVIEW, operation.branch)
+    if not (operation.message or "").strip():
+        raise InputError("a comment has a message")
+    return _say(access, operation, options, head, entity=_entity(operation))
+
+
+def _say(
+    access: Access,
+    operation: ReviewChange,
+    options: CallOptions,
+    head: Snapshot,
+    *,
+    state: ReviewState | None = None,
+    entity: ReviewedEntity | None = None,
+) -> Review:
+    """Record what the actor says about a branch that stands there; returns the whole review."""
+    from omnigraph.merge.reviews import add_event
+
     event = add_event(
         access.repository,
         operation.branch,
@@ -149,26 +171,7 @@ def set_review(access: Access, operation: SetReview, options: CallOptions) -> Re
         actor=access.author(options.actor),
         message=operation.message,
         state=state,
-    )
-    return _with(access, operation.branch, event)
-
-
-def comment_review(access: Access, operation: CommentReview, options: CallOptions) -> Review:
-    """Record a comment on a branch, or on something in it."""
-    from omnigraph.merge.reviews import add_event
-
-    head = _reviewed(access, operation)
-    access.allow(Action.REVIEW, operation.branch)
-    if not (operation.message or "").strip():
-        raise InputError("a comment has a message")
-    event = add_event(
-        access.repository,
-        operation.branch,
-        into=normalize_name(operation.into),
-        head=head.commit.id,
-        actor=access.author(options.actor),
-        message=operation.message,
-        entity=_entity(operation),
+        entity=entity,
     )
     return _with(access, operation.branch, event)
 

@@ -1,7 +1,7 @@
 """Writes: mutations, resolutions and loads of a graph at hand."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Event
@@ -119,13 +119,10 @@ def load(access: Access, operation: Load, options: CallOptions) -> Loaded:
 def embed_again(access: Access, operation: EmbedAgain, options: CallOptions) -> Loaded:
     """Load all rows of types once more without their vectors, which are made anew."""
     branch = named_or_main(operation.branch)
-    for left in reversed(range(_ATTEMPTS)):
-        try:
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(HeadMovedError):
             return _embed_at(access, operation, access.standing(branch, Action.CHANGE), options)
-        except HeadMovedError:
-            if not left:
-                raise
-    raise AssertionError("the last attempt returns or raises")
+    return _embed_at(access, operation, access.standing(branch, Action.CHANGE), options)
 
 
 def _embed_at(

@@ -1,6 +1,7 @@
 /** Grown: which neighbours of which nodes are on the canvas, as a part of the address, and what they draw. */
 
 import type { Direction, EdgeGroup, Neighbors, NodeType, Row } from '../../api/shapes.ts'
+import { keyOf } from '../../graph/naming.ts'
 import type { GraphEdge, GraphNode } from '../../graph/shapes.ts'
 
 /** A node by its type and id. */
@@ -78,7 +79,7 @@ export interface Fetched {
 }
 
 export function keyOfNode(node: NodeName): string {
-  return `${node[0]}\n${node[1]}`
+  return keyOf(...node)
 }
 
 export function nodeOfKey(key: string): NodeName {

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Client } from '../../api/client.ts'
 import type { Commit, Hit, Hits, Neighbor, Neighbors, Row, Rows } from '../../api/shapes.ts'
 import { GraphCanvas } from '../../graph/canvas.tsx'
+import { labelOf } from '../../graph/naming.ts'
 import { counted, exactTime } from '../../look/format.ts'
 import { Empty, Failure, Loading, TypeName } from '../../look/parts.tsx'
 import { placeFields, useAsked, useStudio } from '../../shell/studio.tsx'
@@ -50,8 +51,7 @@ async function firstOf(client: Client, type: string, where: Record<string, strin
   const rows = await client.post<Rows>('/read', { query_source: `match { $n: ${type} } return { $n as n } limit ${SHOWN_HITS}`, ...where }, { signal })
   const hits = rows.rows.map((row): Hit => {
     const found = row['n'] as Row
-    const label = ['name', 'title', 'label'].map((name) => found[name]).find((each) => typeof each === 'string' && each !== '')
-    return { type, id: String(found['id']), label: String(label ?? found['id']), score: 0, matched: { property: '', excerpt: '' } }
+    return { type, id: String(found['id']), label: labelOf(found), score: 0, matched: { property: '', excerpt: '' } }
   })
   return { hits, notes: [] }
 }

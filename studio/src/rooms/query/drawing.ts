@@ -1,6 +1,7 @@
 /** Drawing: the nodes and edges of an answer, for the canvas. */
 
 import type { QueryColumn, Row, Schema } from '../../api/shapes.ts'
+import { keyOf, labelOf } from '../../graph/naming.ts'
 import type { GraphEdge, GraphNode } from '../../graph/shapes.ts'
 import { cellText } from '../../look/format.ts'
 
@@ -14,16 +15,6 @@ export interface Drawing {
 }
 
 const MOST = 5000
-
-/** Return the text that names a node: its name, its title, or its id. */
-export function labelOf(entity: Row): string {
-  for (const name of ['name', 'title', 'label']) if (typeof entity[name] === 'string' && entity[name] !== '') return entity[name]
-  return String(entity['id'] ?? '')
-}
-
-export function keyOf(type: string, id: unknown): string {
-  return `${type}\n${String(id)}`
-}
 
 const isEntity = (value: unknown): value is Row => value !== null && typeof value === 'object' && !Array.isArray(value) && 'id' in value
 
