@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import with_timestamps
 from omnigraph.embedding import embedder_for, query_vector
 from omnigraph.errors import InputError, Json, OmniGraphError
-from omnigraph.schema.catalog import Catalog, NodeType, Property
+from omnigraph.schema.catalog import Catalog, NodeType, Property, embedded_in
 from omnigraph.schema.labels import key_of, label_of, shortened, shown_columns
 from omnigraph.schema.types import STRING, VectorType
 from omnigraph.schema.values import to_json_value
@@ -278,7 +278,7 @@ def _by_meaning(
     """Rank the nodes by how near the vectors of their texts are to that of the question."""
     near: dict[_Found, tuple[float, str]] = {}
     for stored, table in types:
-        for item in _embedded(stored):
+        for item in embedded_in(stored):
             filled_by = dict(snapshot.models(stored.identity)).get(item.identity)
             wanted = _vector(item, question.text, environment, filled_by, found)
             if wanted is None or item.embed is None:
@@ -360,7 +360,3 @@ def _texts(stored: NodeType) -> list[str]:
 
 def _is_indexed(stored: NodeType, name: str) -> bool:
     return any(name in columns for columns in stored.indexes)
-
-
-def _embedded(stored: NodeType) -> list[Property]:
-    return [each for each in stored.properties.values() if each.embed is not None]

@@ -287,6 +287,11 @@ def _column(
     return None if found is None else found.type
 
 
+def embedded_in(stored: StoredType) -> list[Property]:
+    """Return the properties of a type whose vectors are made of texts."""
+    return [each for each in stored.properties.values() if each.embed is not None]
+
+
 def find_type(name: str, catalog: Catalog) -> StoredType:
     """Return the type with this name; raise InputError with the nearest known name."""
     if not isinstance(name, str):

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.rules import has_text
 from omnigraph.errors import InputError
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.catalog import Catalog, Property, StoredType, find_type
+from omnigraph.schema.catalog import Catalog, Property, StoredType, embedded_in, find_type
 from omnigraph.storage.reading import batches_where
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -21,39 +21,35 @@ def rows_to_embed(snapshot: Snapshot, names: Iterable[str]) -> dict[str, pa.Reco
     """
     found = _types(snapshot.catalog, tuple(names))
     for stored in found:
-        for item in _embedded(stored):
+        for item in embedded_in(stored):
             _refuse_textless(snapshot, stored, item)
     return {each.name: _reader(snapshot, each) for each in found}
 
 
 def _types(catalog: Catalog, names: tuple[str, ...]) -> list[StoredType]:
     if not names:
-        found: list[StoredType] = [each for each in catalog.nodes.values() if _embedded(each)]
+        found: list[StoredType] = [each for each in catalog.nodes.values() if embedded_in(each)]
         if not found:
             raise InputError("no property of this schema has @embed")
         return found
     wanted = [find_type(name, catalog) for name in dict.fromkeys(names)]
     for stored in wanted:
-        if not _embedded(stored):
+        if not embedded_in(stored):
             raise InputError(f"no property of {stored.name} has @embed")
     return wanted
 
 
-def _embedded(stored: StoredType) -> list[Property]:
-    return [each for each in stored.properties.values() if each.embed is not None]
-
-
 def _reader(snapshot: Snapshot, stored: StoredType) -> pa.RecordBatchReader:
-    kept = dict.fromkeys(["id", *stored.key, *(_source(each) for each in _embedded(stored))])
+    kept = dict.fromkeys(["id", *stored.key, *(_source(each) for each in embedded_in(stored))])
     table = snapshot.table(stored.identity)
     fields = [table.schema.field(name) for name in kept]
-    made = [pa.field(each.name, arrow_type(each.type)) for each in _embedded(stored)]
+    made = [pa.field(each.name, arrow_type(each.type)) for each in embedded_in(stored)]
     schema = pa.schema([*fields, *made])
     return pa.RecordBatchReader.from_batches(schema, _batches(snapshot, stored, schema))
 
 
 def _batches(snapshot: Snapshot, stored: StoredType, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    made = {each.name for each in _embedded(stored)}
+    made = {each.name for each in embedded_in(stored)}
     kept = [each.name for each in schema if each.name not in made]
     for batch in batches_where(snapshot.table(stored.identity), kept, None):
         columns = [

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 
 from omnigraph.errors import Code, Violation, ViolationsError
-from omnigraph.schema.catalog import NodeType
+from omnigraph.schema.catalog import NodeType, embedded_in
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Append, DeleteRows, TableWrite, Upsert, WriteSet
 from omnigraph.write.counts import RowCounts
@@ -20,7 +20,7 @@ def fill_vectors(draft: Draft, vectors: VectorFiller) -> None:
     """Make the vectors of all rows that have a text and no vector."""
     for name in draft.touched:
         change = draft.change(name)
-        if any(item.embed is not None for item in change.stored.properties.values()):
+        if embedded_in(change.stored):
             batches = change.rows.combine_chunks().to_batches()
             filled = [vectors.filled(change.stored, batch) for batch in batches]
             if filled:

@@ -11,7 +11,7 @@ from omnigraph.data.values.columns import with_defaults
 from omnigraph.data.values.equality import Mask
 from omnigraph.data.values.ids import assign_ids
 from omnigraph.data.values.lookup import look_up_rows
-from omnigraph.schema.catalog import StoredType
+from omnigraph.schema.catalog import StoredType, embedded_in
 from omnigraph.storage.reading import ADDRESS, Addresses
 from omnigraph.storage.staging import TablePlace, bytes_per_row
 from omnigraph.write.load.loaded import LoadMode
@@ -55,8 +55,7 @@ class Meeting:
 
     def _size(self, rows: RecordRows) -> int:
         """Return how many rows are held at a time, because of their vectors or what they hold."""
-        embeds = any(item.embed is not None for item in rows.stored.properties.values())
-        most = _EMBEDDED_ROWS if embeds else max(len(rows.columns), 1)
+        most = _EMBEDDED_ROWS if embedded_in(rows.stored) else max(len(rows.columns), 1)
         if not self.mode.looks_up:
             return most
         width = bytes_per_row(self.places[rows.stored.name].open())
