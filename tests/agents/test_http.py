@@ -1,6 +1,7 @@
 """Http: agents of a server, by the SDK's own client: tokens, policy, limits, many at once."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -148,10 +149,15 @@ def test_the_log_names_the_tool(served: Served, caplog: pytest.LogCaptureFixture
         async with over_http(served, "reader", mode="auto") as agent:
             await agent.done("query", query=ALL)
 
+    def tools() -> list[object]:
+        return [getattr(each, "fields", {}).get("tool") for each in caplog.records]
+
     with caplog.at_level("INFO"):
         asyncio.run(call())
-    tools = [getattr(each, "fields", {}).get("tool") for each in caplog.records]
-    assert "query" in tools
+        until = time.monotonic() + 60
+        while "query" not in tools() and time.monotonic() < until:
+            time.sleep(0.01)
+    assert "query" in tools()
 
 
 def test_main_is_for_people_where_no_policy_speaks(tmp_path: Path) -> None:

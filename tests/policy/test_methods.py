@@ -43,6 +43,13 @@ def enter_run(graph: Graph) -> None:
     BLOCKS[-1].__enter__()
 
 
+@pytest.fixture(autouse=True)
+def _blocks_end() -> Iterator[None]:
+    """End the blocks of runs with the test that began them."""
+    yield
+    BLOCKS.clear()
+
+
 def make_vectors(call: Callable[[], object]) -> None:
     """Make vectors anew, of which this schema has none."""
     with suppress(InputError):

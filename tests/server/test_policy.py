@@ -105,9 +105,10 @@ def test_decisions_are_logged_with_actor_action_branch_and_rule(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "omnigraph.server"):
-        served.ask("POST", "/change", _change("main"), actor="drafter")
-        served.ask("POST", "/read", {"query_source": ALL, "branch": "draft"}, actor="reader")
-        denied, allowed = _requests(caplog)
+        change = served.ask("POST", "/change", _change("main"), actor="drafter")
+        body = {"query_source": ALL, "branch": "draft"}
+        read = served.ask("POST", "/read", body, actor="reader")
+        denied, allowed = (_logged(caplog, each.headers["x-request-id"]) for each in (change, read))
     wanted = {"actor": "drafter", "action": "change", "branch": "main", "decision": "deny"}
     assert {name: denied[name] for name in wanted} == wanted
     assert denied["rule"] is None
@@ -115,14 +116,15 @@ def test_decisions_are_logged_with_actor_action_branch_and_rule(
     assert {name: allowed[name] for name in wanted} == wanted
 
 
-def _requests(caplog: pytest.LogCaptureFixture) -> list[dict[str, object]]:
-    """Give what was logged about two requests; a line is written after its answer was sent."""
-    for _ in range(200):
-        found = [each for each in caplog.records if each.getMessage() == "request"]
-        if len(found) == 2:
-            break
+def _logged(caplog: pytest.LogCaptureFixture, request_id: str) -> dict[str, object]:
+    """Return the line about a request, which is written after its answer was sent."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        for each in caplog.records:
+            if each.getMessage() == "request" and vars(each)["fields"]["request_id"] == request_id:
+                return dict(vars(each)["fields"])
         time.sleep(0.01)
-    return [vars(each)["fields"] for each in found]
+    raise AssertionError(f"nothing was logged about the request {request_id} within 60 s")
 
 
 def test_what_may_not_be_seen_looks_like_what_is_not_there(served: Served) -> None:
