@@ -43,6 +43,7 @@ _ELSEWHERE = re.compile(r"sys_platform == '(win32|emscripten)'")
 _NAME = r"[A-Za-z]+(-[\d.]+)?(-Clause)?"
 _SPDX = re.compile(rf"{_NAME}( AND {_NAME})*")
 _CLASSIFIERS = {
+    "Academic Free License (AFL)": "AFL",
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD",
     "GNU General Public License v2 (GPLv2)": "GPL-2.0",

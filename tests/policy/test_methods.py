@@ -1,7 +1,7 @@
 """Every method of the handles asks the policy, and for exactly this."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
