@@ -1,5 +1,7 @@
 """What all tests share."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 from xdist.remote import Producer
@@ -41,6 +43,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     """Say which tests run in the same process, when there are several."""
     config.option.loadscopereorder = False
     return _Sharing(config, log)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files of the other lane alone, so that no process imports what it does not run."""
+    wanted = config.getoption("markexpr")
+    if collection_path.suffix != ".py" or wanted not in ("long", "not long"):
+        return None
+    is_long = collection_path.relative_to(config.rootpath).as_posix() in lanes.LONG
+    return is_long != (wanted == "long") or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
