@@ -46,12 +46,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave files of the other lane alone, so that no process imports what it does not run."""
-    wanted = config.getoption("markexpr")
-    if collection_path.suffix != ".py" or wanted not in ("long", "not long"):
+    """Leave the files of the long lane alone in the other one, which need not import them."""
+    if config.getoption("markexpr") != "not long":
         return None
-    is_long = collection_path.relative_to(config.rootpath).as_posix() in lanes.LONG
-    return is_long != (wanted == "long") or None
+    return collection_path.relative_to(config.rootpath).as_posix() in lanes.LONG or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
