@@ -70,7 +70,11 @@ class Product:
         target = into.open("wb") if into else subprocess.DEVNULL
         begun = time.perf_counter()
         process = subprocess.Popen(
-            [*self.command, *words], stdout=target, stderr=subprocess.PIPE, env=_environment()
+            [*self.command, *words],
+            stdout=target,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "NO_COLOR": "1"},
+            cwd=tempfile.gettempdir(),  # `init` leaves a file where it is called
         )
         assert process.stderr is not None
         told = process.stderr.read()
@@ -101,10 +105,6 @@ class Findings:
         """Keep a figure and print it."""
         self.by_name[f"{product.name}_{workload}"] = found
         print(f"{workload:34} {product.name:9} {found}", flush=True)
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "NO_COLOR": "1"}
 
 
 def products(peer: Path) -> list[Product]:
