@@ -55,6 +55,7 @@ def test_only_a_graph_with_the_types_of_a_memory_has_its_tools(
         assert "the schema holds no memory: it lacks node Fact" in refused.text
 
 
+@pytest.mark.long
 async def test_a_memory_is_found_over_stdio_and_a_graph_without_one_is_not_opened_for_it(
     graph: Graph, tmp_path: Path
 ) -> None:
