@@ -52,8 +52,8 @@ from omnigraph.api.operations.runs import (
 )
 from omnigraph.api.operations.write import Ingest
 from omnigraph.api.queries import Queries
-from omnigraph.api.texts import schema_source
-from omnigraph.api.view import Place, View, check_limit, names_of, place_of
+from omnigraph.api.texts import names_of, schema_source
+from omnigraph.api.view import Place, View, check_limit, place_of
 from omnigraph.errors import InputError, OmniGraphError, OutcomeUnknownError
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
 from omnigraph.html import html_facts
@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from threading import Event
     from typing import Unpack
 
+    from omnigraph.api.algorithms import Algorithms
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.api.registry import QueryFiles
     from omnigraph.data.result import Result
@@ -168,6 +169,11 @@ class Graph(Closing):
     def queries(self) -> Queries:
         """The stored queries that the actor may run on `main`; see `View.queries`."""
         return self.branch().queries
+
+    @property
+    def algo(self) -> "Algorithms":
+        """What the shape of `main` says of its nodes; see `View.algo`."""
+        return self.branch().algo
 
     def branch(
         self,

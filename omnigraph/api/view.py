@@ -26,7 +26,7 @@ from omnigraph.api.operations.read import (
     ReadRows,
 )
 from omnigraph.api.queries import Queries
-from omnigraph.api.texts import NamedQuery, named_query, query_source
+from omnigraph.api.texts import NamedQuery, named_query, names_of, query_source
 from omnigraph.errors import InputError
 from omnigraph.html import html_facts
 from omnigraph.merge.blamed import Blamed
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     import networkx
 
+    from omnigraph.api.algorithms import Algorithms
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.data.result import Result, ResultStream
     from omnigraph.export.export import ExportKeywords, ExportResult
@@ -99,6 +100,13 @@ class View:
     def queries(self) -> Queries:
         """The stored queries that the actor may run here; `queries["name"](key=value)` runs one."""
         return Queries(self._run, place_fields(self.place), self._notes)
+
+    @property
+    def algo(self) -> "Algorithms":
+        """What the shape of the graph says of its nodes: `algo.pagerank("Follows")`."""
+        from omnigraph.api.algorithms import Algorithms
+
+        return Algorithms(self._run, place_fields(self.place))
 
     @property
     def _notes(self) -> dict[str, Any]:
@@ -319,16 +327,6 @@ def check_limit(limit: int, most: int) -> None:
     """Raise InputError unless a number of members is one that an answer can have."""
     if not isinstance(limit, int) or not 1 <= limit <= most:
         raise InputError(f"a limit is a whole number from 1 to {most:,}, not {limit!r}")
-
-
-def names_of(given: Iterable[str], what: str) -> list[str]:
-    """Return names that a caller lists; one alone may stand for itself."""
-    if isinstance(given, str):
-        return [given]
-    names = list(given) if isinstance(given, Iterable) else None
-    if names is None or not all(isinstance(each, str) for each in names):
-        raise InputError(f"'{what}' is a list of names, not a {type(given).__name__}")
-    return names
 
 
 def filter_fields(kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]) -> dict[str, Any]:

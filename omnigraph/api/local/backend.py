@@ -7,6 +7,7 @@ from typing import Any
 from omnigraph.api.access import Access
 from omnigraph.api.backend import USUAL, CallOptions, Pin
 from omnigraph.api.local import (
+    algorithms,
     branches,
     changes,
     editing,
@@ -20,6 +21,7 @@ from omnigraph.api.local import (
 )
 from omnigraph.api.local.places import Functions
 from omnigraph.api.operation import Document, Operation, R, check_fields
+from omnigraph.api.operations.algorithms import RunAlgorithm
 from omnigraph.api.operations.read import ReadRows
 from omnigraph.telemetry.spans import Kind, span
 
@@ -28,6 +30,7 @@ FUNCTIONS: Functions = {
     for family in (
         reads,
         explore,
+        algorithms,
         editing,
         writes,
         queries,
@@ -79,7 +82,8 @@ class LocalBackend:
     def stream(self, operation: Operation[Any], options: CallOptions = USUAL) -> Iterator[bytes]:
         """Run an operation and return its rows as bytes."""
         found = self.run(operation, options)
-        pieces: Iterator[bytes] = found.to_ipc() if isinstance(operation, ReadRows) else found
+        is_rows = isinstance(operation, ReadRows | RunAlgorithm)
+        pieces: Iterator[bytes] = found.to_ipc() if is_rows else found
         return pieces
 
     def pin(self, place: str) -> Pin:

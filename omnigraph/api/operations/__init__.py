@@ -4,6 +4,7 @@ commits      the history of a branch
 read         queries, rows, schemas and single values of a branch or commit
 explore      nodes that a text means, and the nodes around one
 editing      what an editor asks about a text: its problems, and what may come next
+algorithms   something of nodes computed, to see it or as a property of them
 write        mutations and loads
 queries      stored queries: which there are, what one takes, and to run it
 schemas      plans to give a branch other types, and their application
