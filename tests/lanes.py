@@ -56,6 +56,7 @@ LONG = (
     "tests/merging/test_kills.py",
     "tests/merging/test_patch.py",
     "tests/merging/test_symmetry.py",
+    "tests/pipeline/test_algorithms.py",
     "tests/pipeline/test_bounds.py",
     "tests/pipeline/test_doctor.py",
     "tests/pipeline/test_embed.py",

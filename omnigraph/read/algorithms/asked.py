@@ -186,7 +186,8 @@ def _check_bounds(key: str, value: Any) -> None:  # noqa: ANN401 - whatever a ca
         return
     low, high = _BOUNDS[key]
     kinds: tuple[type, ...] = (int,) if key in _WHOLE else (int, float)
-    if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
+    is_number = isinstance(value, kinds) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:
         word = "whole number" if key in _WHOLE else "number"
         raise InputError(f"'{key}' is a {word} from {low:,g} to {high:,.16g}, not {value!r}")
 
