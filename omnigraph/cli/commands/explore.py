@@ -48,7 +48,7 @@ _SETTINGS = (
 @click.argument("text")
 @types_option
 @click.option(
-    "--limit", type=click.IntRange(1, 200), default=20, help="At most so many.  [default: 20]"
+    "--limit", type=click.IntRange(1, 5_000), default=20, help="At most so many.  [default: 20]"
 )
 @target_options
 @graph_options
