@@ -137,7 +137,7 @@ class Graph(Closing):
         return self.branch().queries
 
     @property
-    def algo(self) -> "Algorithms":
+    def algo(self) -> Algorithms:
         """What the shape of `main` says of its nodes; see `View.algo`."""
         return self.branch().algo
 

@@ -89,7 +89,7 @@ class View:
         return Queries(self._run, place_fields(self.place), self._notes)
 
     @property
-    def algo(self) -> "Algorithms":
+    def algo(self) -> Algorithms:
         """What the shape of the graph says of its nodes: `algo.pagerank("Follows")`."""
         from omnigraph.api.algorithms import Algorithms
 

@@ -169,7 +169,9 @@ def test_similarities_are_those_of_networkx(view: View, name: str) -> None:
 
 
 def test_of_similar_nodes_the_best_come_first(view: View) -> None:
-    every = list(view.algo.similarity("InKarate", direction="both", limit=10_000))
+    every: list[dict[str, Any]] = list(
+        view.algo.similarity("InKarate", direction="both", limit=10_000)
+    )
 
     few = list(view.algo.similarity("InKarate", direction="both", limit=3, least=0.2))
 

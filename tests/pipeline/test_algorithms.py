@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -45,7 +46,7 @@ def test_ranks_are_the_same_on_spark(
     graph: Graph, name: str, direction: str, weight: str | None
 ) -> None:
     algo = graph.at().algo
-    how = {"direction": direction, "weight": weight}
+    how: dict[str, Any] = {"direction": direction, "weight": weight}
 
     found = algo.pagerank(f"In{name}", **how, tolerance=1e-4, engine="spark")
 

@@ -102,9 +102,7 @@ def _goes_to_spark(call: "AlgorithmCall", snapshot: Snapshot, options: CallOptio
         if options.engine == "spark":
             raise InputError(f"{call} does not run on Spark", hint="use the engine inline")
         return False
-    scope = call.on(snapshot.catalog)
-    stored = [snapshot.catalog.nodes[name] for name in scope.nodes]
-    rows = sum(snapshot.state(each.identity).row_count for each in (*stored, *scope.edges))
+    rows = call.on(snapshot.catalog).count_rows(snapshot)
     return reads_on_spark(Engine(options.engine), rows, lambda: rows, lambda: False)
 
 

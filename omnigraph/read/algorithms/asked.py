@@ -10,6 +10,7 @@ from omnigraph.query.checked import Direction
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.schema.types import FLOATS, INTEGERS
 from omnigraph.syntax.problems import list_names, parse_choice, suggest
+from omnigraph.versioning.snapshot import Snapshot
 
 
 class Algorithm(StrEnum):
@@ -179,6 +180,12 @@ class Scope:
     nodes: tuple[str, ...]
     edges: tuple[EdgeType, ...]
     shown: tuple[str, ...]
+
+    def count_rows(self, snapshot: Snapshot) -> int:
+        """Return how many nodes and edges take part."""
+        keys = [snapshot.catalog.nodes[name].identity for name in self.nodes]
+        keys += [edge.identity for edge in self.edges]
+        return sum(snapshot.state(key).row_count for key in keys)
 
 
 def _check_bounds(key: str, value: Any) -> None:  # noqa: ANN401 - whatever a caller passed

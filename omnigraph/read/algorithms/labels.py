@@ -30,6 +30,14 @@ def propagate_labels(links: Links, deadline: Deadline) -> Numbers:
             return labels
 
 
+def number_groups(labels: Numbers) -> Numbers:
+    """Return the same groups, numbered from 0 by the first of their nodes."""
+    _, first, groups = np.unique(labels, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.int64)
+    number[np.argsort(first)] = np.arange(len(first))
+    return number[groups]
+
+
 def _colour(links: Links, offsets: Numbers, deadline: Deadline) -> Numbers:
     """Return a colour for each node: the first that no neighbour has, by most neighbours first."""
     loops = np.bincount(links.sources[links.sources == links.targets], minlength=links.count)

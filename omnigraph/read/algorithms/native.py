@@ -97,7 +97,8 @@ def _triangles(graph: "networkit.Graph", task: NativeTask) -> "np.ndarray":
     ends = np.concatenate([task.links.sources, task.links.targets])
     degrees = np.bincount(ends, minlength=task.links.count).astype(float)
     pairs = degrees * (degrees - 1) / 2
-    return np.rint(np.array(found.scores()) * pairs).astype(np.int64)
+    counts: np.ndarray = np.rint(np.array(found.scores()) * pairs)
+    return counts.astype(np.int64)
 
 
 def _louvain(graph: "networkit.Graph", task: NativeTask) -> "np.ndarray":

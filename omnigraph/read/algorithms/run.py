@@ -10,7 +10,7 @@ from omnigraph.errors import InputError
 from omnigraph.query.checked import Direction
 from omnigraph.read.algorithms.apart import run_task
 from omnigraph.read.algorithms.asked import Algorithm, AlgorithmCall, Method, Scope
-from omnigraph.read.algorithms.labels import propagate_labels
+from omnigraph.read.algorithms.labels import number_groups, propagate_labels
 from omnigraph.read.algorithms.native import NativeTask
 from omnigraph.read.algorithms.network import Network, read_network
 from omnigraph.read.algorithms.ranking import rank_pages
@@ -64,15 +64,15 @@ def _values(call: AlgorithmCall, network: Network, deadline: Deadline) -> "np.nd
             is_weak = call.followed is Direction.BOTH
             links = network.pairs() if is_weak else network.links(call.followed)
             task = NativeTask("weak" if is_weak else "strong", links, directed=not is_weak)
-            return _numbered(_run_if_any(task, deadline))
+            return number_groups(_run_if_any(task, deadline))
         case Algorithm.COMMUNITIES if call.method is Method.LOUVAIN:
             links = network.pairs()
             links = links.keep(links.weights > 0)
             settings = {"resolution": call.resolution}
             task = NativeTask("louvain", links, weighted=True, settings=settings)
-            return _numbered(_run_if_any(task, deadline))
+            return number_groups(_run_if_any(task, deadline))
         case Algorithm.COMMUNITIES:
-            return _numbered(propagate_labels(network.links(Direction.BOTH), deadline))
+            return number_groups(propagate_labels(network.links(Direction.BOTH), deadline))
         case _:
             links = network.pairs()
             links = links.keep(links.sources != links.targets)
@@ -100,14 +100,6 @@ def _run_if_any(task: NativeTask, deadline: Deadline) -> "np.ndarray":
         return run_task(task, deadline)
     is_parted = task.name in ("weak", "strong", "louvain")
     return np.arange(task.links.count) if is_parted else np.zeros(task.links.count, np.int64)
-
-
-def _numbered(labels: Numbers) -> Numbers:
-    """Return the same groups, numbered from 0 by the first of their nodes."""
-    _, first, groups = np.unique(labels, return_index=True, return_inverse=True)
-    number = np.empty(len(first), np.int64)
-    number[np.argsort(first)] = np.arange(len(first))
-    return number[groups]
 
 
 def _similar_nodes(

@@ -18,6 +18,7 @@ from omnigraph.errors import InputError
 from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.read.algorithms.asked import Algorithm, AlgorithmCall, Scope
+from omnigraph.read.algorithms.labels import number_groups
 from omnigraph.read.algorithms.ranking import DAMPING, TOLERANCE
 from omnigraph.read.spark.frames import SnapshotFrames
 from omnigraph.read.spark.opening import open_session
@@ -46,9 +47,7 @@ def run_with(
 ) -> pa.Table:
     """Return what an algorithm says of each node, by id, computed by a session."""
     scope = call.on(snapshot.catalog)
-    stored = [snapshot.catalog.nodes[name] for name in scope.nodes]
-    rows = sum(snapshot.state(each.identity).row_count for each in (*stored, *scope.edges))
-    own, _ = open_session(rows, spark)
+    own, _ = open_session(scope.count_rows(snapshot), spark)
     frames = SnapshotFrames(own, SparseReader(snapshot, {}))
     work = _Work(Tag(own), deadline, frames, scope)
     match call.algorithm:
@@ -144,11 +143,8 @@ def _numbered(found: pa.Table) -> pa.Table:
             values.field("id"), pc.cast(values.field("type"), pa.utf8()), "\0"
         )
     )
-    codes = np.asarray(names.indices)
-    _, first, groups = np.unique(codes, return_index=True, return_inverse=True)
-    number = np.empty(len(first), np.int64)
-    number[np.argsort(first)] = np.arange(len(first))
-    return found.set_column(2, "value", pa.array(number[groups], pa.int64()))
+    numbers = number_groups(np.asarray(names.indices))
+    return found.set_column(2, "value", pa.array(numbers, pa.int64()))
 
 
 def _rank(work: _Work, call: AlgorithmCall) -> "DataFrame":
