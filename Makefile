@@ -66,7 +66,7 @@ quick: $(STAMP) ## Languages, rules and one journey for each capability: under a
 test: $(STAMP) $(PAGE) $(CLIENT) ## What every change has to pass, in two processes
 	$(BIN)/python -m pytest -n 2 -m "not long"
 
-test-long: $(STAMP) ## The random, repeated and killed forms of the tests
+test-long: $(STAMP) $(CLIENT) ## The random, repeated and killed forms of the tests
 	$(BIN)/python -m pytest -n 2 -m long
 
 test-all: test test-long ## All tests

@@ -1,7 +1,7 @@
-"""Writes `src/generated/api.ts`: the documents and operations of the OpenAPI document, as TypeScript.
+"""Generate: writes the documents and operations of the OpenAPI document as TypeScript.
 
-Run by `make client`. The document is that of a deployment, which has the operations of a graph below
-`/graphs/{graph}` and beside them those of the server, so that one client serves both.
+Run by `make client`. The document is that of a deployment, which has the operations of a graph
+below `/graphs/{graph}` and beside them those of the server, so that one client serves both.
 """
 
 import json
@@ -38,7 +38,7 @@ import {{ segment }} from '../requests.ts'
 export const VERSION = {version_text}
 """
 _CLASS = """\
-/** Every operation of a server, by its name there; fields are named as the documents of the server. */
+/** Every operation of a server, by its name there; fields have the names of its documents. */
 export class Api {
   readonly #requests: Requests
 
@@ -157,16 +157,14 @@ class _Operation:
         return f"{self.name[0].upper()}{self.name[1:]}Fields"
 
     def fields(self) -> Iterator[str]:
-        """Yield the interface of what stands in the path and in the query string, if anything does."""
+        """Yield the interface of what stands in the path and in the query string, if any."""
         if not (self.in_path or self.in_query):
             return
         yield _comment(self.about)
         base = f" extends {self.body}" if self.body else ""
         yield f"export interface {self.fields_name}{base} {{"
         for each in (*self.in_path, *self.in_query):
-            yield _field(
-                each["name"], each["schema"], is_needed=each["required"], is_sent=True
-            )
+            yield _field(each["name"], each["schema"], is_needed=each["required"], is_sent=True)
         yield "}\n"
 
     def method(self) -> Iterator[str]:
