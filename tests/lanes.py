@@ -85,9 +85,11 @@ LONG = (
     "tests/protocol/test_replays_of_heads.py",
     "tests/server/test_bootstrap.py",
     "tests/server/test_large_answers.py",
+    "tests/server/test_openapi.py",
     "tests/server/test_operating.py",
     "tests/server/test_process.py",
     "tests/server/test_stopping.py",
     "tests/server/test_workers.py",
+    "tests/studio/test_canvas.py",
     "tests/studio/test_screens.py",
 )
