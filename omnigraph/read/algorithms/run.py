@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.numbering import Numbers
 from omnigraph.errors import InputError
 from omnigraph.query.checked import Direction
 from omnigraph.read.algorithms.apart import run_task
