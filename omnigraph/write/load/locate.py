@@ -18,18 +18,18 @@ from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.syntax.problems import shorten
-from omnigraph.write.load.checks import (
-    BrokenValues,
+from omnigraph.write.load.checks import BrokenValues
+from omnigraph.write.load.image import Image
+from omnigraph.write.load.loaded import LoadMode
+from omnigraph.write.load.meet import Meeting
+from omnigraph.write.load.records import RecordRows
+from omnigraph.write.load.rules import (
     CardinalityRule,
     ExistsRule,
     LoadRule,
     RuleReading,
     UniqueRule,
 )
-from omnigraph.write.load.image import Image
-from omnigraph.write.load.loaded import LoadMode
-from omnigraph.write.load.meet import Meeting
-from omnigraph.write.load.records import RecordRows
 from omnigraph.write.load.splits import Split, blocks
 from omnigraph.write.load.stage import StagedSplit
 

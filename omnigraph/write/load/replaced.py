@@ -21,8 +21,8 @@ from omnigraph.storage.staging import (
     without_removed,
 )
 from omnigraph.storage.table import Table
+from omnigraph.write.load.aside import Aside
 from omnigraph.write.load.files import file_in
-from omnigraph.write.load.idle import Aside
 
 # So few addresses travel with the answer of a task; more go through a file of the store.
 _MOST_HELD = 1_000
@@ -72,7 +72,11 @@ def remove_replaced(
         runner = InlineRunner(runner.deadline)
     firsts = group_fragments(table, _ROWS_PER_TASK)
     found = runner.map_reduce(
-        partial(_send, firsts), replaced, partial(_remove, place_of(table)), progress
+        partial(_send, firsts),
+        replaced,
+        partial(_remove, place_of(table)),
+        progress,
+        buckets=len(firsts),
     )
     return without_removed(table, [remains for each in found for remains in each])
 

@@ -1,11 +1,10 @@
-"""Idle: the ids of records that change nothing, stored until it is known that none came twice."""
+"""Aside: a folder of a graph's store for what a load keeps between its jobs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from omnigraph.storage import layout
 from omnigraph.storage.store import Store
@@ -20,14 +19,26 @@ class Aside:
     store: Store
     folder: str
 
-    def write(self, ids: pa.Array) -> "IdleIds":
-        """Store some ids; any process can read them."""
-        return IdleIds(self.store, self.write_rows(pa.table({"id": ids})))
-
     def write_rows(self, rows: pa.Table) -> str:
         """Store some rows as a Parquet file and return its path."""
         path, _ = write_part(self.store, self.folder, rows.to_reader())
         return path
+
+    def write_batches(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> str:
+        """Store batches as they are and return the path of their file."""
+        path = f"{self.folder}/{uuid4().hex}.arrows"
+        with (
+            self.store.objects.writer(path) as file,
+            pa.ipc.new_stream(file, schema) as writer,
+        ):
+            for batch in batches:
+                writer.write_batch(batch)
+        return path
+
+    def read_batches(self, path: str) -> Iterator[pa.RecordBatch]:
+        """Yield the batches that `write_batches` stored, in any process."""
+        with file_in(self.store, path, path).open() as opened:
+            yield from pa.ipc.open_stream(opened)
 
     def discard(self) -> None:
         """Remove everything that was stored; a cleanup removes what the store keeps."""
@@ -37,21 +48,3 @@ class Aside:
 def new_aside(store: Store) -> Aside:
     """Return a folder that nobody else uses."""
     return Aside(store, f"{layout.ASIDE}/{uuid4().hex}")
-
-
-@dataclass(frozen=True, slots=True)
-class IdleIds:
-    """Ids in a file, to be read like a share of a table."""
-
-    store: Store
-    path: str
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """What tells these ids from others."""
-        return (self.path,)
-
-    def batches(self, columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
-        """Return the ids, batch by batch."""
-        with file_in(self.store, self.path, self.path).open() as opened:
-            yield from pq.ParquetFile(opened).iter_batches(columns=list(columns))
