@@ -54,13 +54,13 @@ def _is_looked_up(table: Table, reading: RuleReading, sought: int) -> bool:
         return False
     if others and sought > _MOST_SHARED:
         return False
-    return lookup_seconds(sought, table.count()) < _SCAN_SECONDS * table.count()
+    return is_quicker_looked_up(sought, table.count())
 
 
-def lookup_seconds(sought: int, rows: int) -> float:
-    """Return about how long an index is asked for values that are spread over all its pages."""
+def is_quicker_looked_up(sought: int, rows: int) -> bool:
+    """Whether an index gives the rows of values, spread over all its pages, before a scan does."""
     pages = min(sought, -(-rows // _PAGE_ROWS))
-    return pages * _PAGE_SECONDS + sought * _VALUE_SECONDS
+    return pages * _PAGE_SECONDS + sought * _VALUE_SECONDS < rows * _SCAN_SECONDS
 
 
 def _origins_of_all(
