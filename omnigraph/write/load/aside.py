@@ -1,7 +1,9 @@
 """Aside: a folder of a graph's store for what a load keeps between its jobs."""
 
+import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
@@ -10,6 +12,8 @@ from omnigraph.storage import layout
 from omnigraph.storage.store import Store
 from omnigraph.write.load.files import file_in
 from omnigraph.write.load.spool import write_part
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +44,36 @@ class Aside:
         with file_in(self.store, path, path).open() as opened:
             yield from pa.ipc.open_stream(opened)
 
+    def answer(self, found: Found, most_held: int) -> "Answer[Found]":
+        """Return what a task found, stored if it has more bytes than the task should carry back."""
+        held = pickle.dumps(found)
+        if len(held) <= most_held:
+            return Answer(held)
+        path = f"{self.folder}/{uuid4().hex}.pickle"
+        self.store.objects.write(path, held)
+        return Answer(b"", self, path)
+
     def discard(self) -> None:
         """Remove everything that was stored; a cleanup removes what the store keeps."""
         self.store.objects.discard(self.folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[Found]):
+    """What a task found, here if it is small, or in a file of the store."""
+
+    held: bytes
+    aside: Aside | None = None
+    path: str = ""
+
+    def read(self) -> Found:
+        """Return what was found, in any process."""
+        data = self.held
+        if self.aside is not None:
+            with file_in(self.aside.store, self.path, self.path).open() as opened:
+                data = opened.read()
+        found: Any = pickle.loads(data)  # noqa: S301 - written by our own tasks
+        return found
 
 
 def new_aside(store: Store) -> Aside:

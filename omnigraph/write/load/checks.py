@@ -1,5 +1,6 @@
 """Checks: the rules between rows, checked on the whole image by one shuffle of values."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +16,7 @@ from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import InlineRunner, Parcel, Runner
 from omnigraph.storage.staging import Share, TablePlace
 from omnigraph.write.load import keys
+from omnigraph.write.load.aside import Answer, Aside
 from omnigraph.write.load.gathered import (
     GatheredKeys,
     KeyGatherer,
@@ -37,6 +39,8 @@ _MOST_BUCKETS = 4_096
 _MOST_READ = 40
 # So few values are compared without a job of Spark, which takes longer to start.
 _FEW_VALUES = 50_000
+# So many bytes of broken values travel with the answer of a bucket.
+_HELD_BYTES = 1_000
 _ENDS = (("src",), ("dst",))
 
 _Tables: TypeAlias = Mapping[str, Sequence[pa.Table]]
@@ -65,6 +69,7 @@ class KeyCheck:
     gathered: Sequence[GatheredKeys]
     shares: Mapping[RuleReading, Sequence[Share]]
     lookups: tuple[Lookup, ...]
+    aside: Aside
     rows: int
     buckets: int
 
@@ -88,15 +93,22 @@ def count_buckets(new: int, old: int) -> int:
 
 
 def find_broken_values(runner: Runner, check: KeyCheck, progress: Progress) -> list[BrokenValues]:
-    """Return everything that breaks a rule."""
+    """Return what breaks rules; of each, no more values than violations are counted."""
     if check.rows <= _FEW_VALUES:
         runner = InlineRunner(runner.deadline)
     tags = frozenset(reading.new.tag for rule in check.rules for reading in rule.readings)
     items = [*check.gathered, *_scans(check.shares)]
     emit = partial(_emitted, tags=tags, buckets=check.buckets)
-    reduce = partial(_reduced, check.rules, check.lookups)
-    found = runner.map_reduce(emit, items, reduce, progress, buckets=check.buckets)
-    return [hit for bucket in found for hit in bucket]
+    reduce = partial(_reduced, check.rules, check.lookups, check.aside)
+    answers = runner.map_reduce(emit, items, reduce, progress, buckets=check.buckets)
+    known: Counter[LoadRule] = Counter()
+    found: list[BrokenValues] = []
+    for answer in answers:
+        for hit in () if answer is None else answer.read():
+            if known[hit.rule] <= MOST_VIOLATIONS:
+                found.append(hit)
+                known[hit.rule] += len(hit.values)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +142,11 @@ def _emitted(item: GatheredKeys | _Scan, tags: frozenset[str], buckets: int) -> 
 
 
 def _reduced(
-    rules: tuple[LoadRule, ...], lookups: tuple[Lookup, ...], parcels: Sequence[Parcel]
-) -> list[BrokenValues]:
+    rules: tuple[LoadRule, ...],
+    lookups: tuple[Lookup, ...],
+    aside: Aside,
+    parcels: Sequence[Parcel],
+) -> Answer[list[BrokenValues]] | None:
     tables: dict[str, list[pa.Table]] = {}
     for parcel in parcels:
         tables.setdefault(parcel.tag, []).append(keys.unpack(parcel.payload))
@@ -139,8 +154,9 @@ def _reduced(
         rows = _looked_up(lookup, tables)
         if rows is not None and len(rows):
             tables.setdefault(lookup.reading.tag, []).append(rows)
-    found = (_broken(rule, tables) for rule in rules)
-    return [hit for hit in found if hit is not None]
+    hits = (_broken(rule, tables) for rule in rules)
+    found = [hit for hit in hits if hit is not None]
+    return aside.answer(found, _HELD_BYTES) if found else None
 
 
 def _looked_up(lookup: Lookup, tables: _Tables) -> pa.Table | None:

@@ -1,7 +1,6 @@
 """Load: publishes any number of rows as one commit, or nothing."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -31,7 +30,6 @@ from omnigraph.write.indexing import build_indexes
 from omnigraph.write.load.aside import Aside, new_aside
 from omnigraph.write.load.checks import (
     BrokenValues,
-    KeyCheck,
     count_buckets,
     find_broken_values,
 )
@@ -45,7 +43,7 @@ from omnigraph.write.load.image import (
 )
 from omnigraph.write.load.loaded import Loaded, LoadMode
 from omnigraph.write.load.locate import Reading, lines_before, violations
-from omnigraph.write.load.lookups import plan_readings
+from omnigraph.write.load.lookups import plan_check
 from omnigraph.write.load.meet import Meeting
 from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.load.replaced import ReplacedRows
@@ -53,7 +51,7 @@ from omnigraph.write.load.request import LoadRequest, content_of
 from omnigraph.write.load.splits import LoadSource, Split, estimate_rows, splits_of
 from omnigraph.write.load.stage import Stage, StagedSplit, unpack_violations
 
-# Of the values that rules compare, so many bytes come back from all tasks together, and from one.
+# So many bytes of values, addresses or violations come back from all tasks of a job together.
 _HELD_BYTES = 4 << 20
 _FEWEST_SPLITS = 16
 
@@ -180,7 +178,7 @@ class _LoadPlanner:
             aside=self.aside,
             vectors=replace(vectors, blank=True) if self.options.dry_run else vectors,
             buckets=self.buckets,
-            held_bytes=_HELD_BYTES // max(len(self.splits), _FEWEST_SPLITS),
+            held_bytes=self._held_bytes,
             most_violations=self.options.most_kept,
             deadline=self.options.deadline,
         )
@@ -230,18 +228,9 @@ class _LoadPlanner:
 
     def check(self, image: Image) -> frozenset[str]:
         """Check the rules between rows; returns the tables that were only read."""
-        rules = tuple(rules_of(image))
+        rules = rules_of(image)
         gathered = [split.keys for split in self.staged if split.keys.counts]
-        new = sum((Counter(each.counts) for each in gathered), Counter[str]())
-        shares, lookups = plan_readings(image, rules, new)
-        read = [
-            table.count()
-            for name in {each.type for each in shares}
-            if (table := image.kept(name)) is not None
-        ]
-        check = KeyCheck(
-            rules, gathered, shares, lookups, rows=new.total() + sum(read), buckets=self.buckets
-        )
+        check = plan_check(image, rules, gathered, self.aside, self.buckets)
         self.options.progress.begin("checking", check.rows)
         found = find_broken_values(self.runner, check, self.options.progress)
         if found:
@@ -262,6 +251,11 @@ class _LoadPlanner:
                 key: self._models(image.snapshot, name, key) for name, key in identities.items()
             },
         )
+
+    @property
+    def _held_bytes(self) -> int:
+        """How much of one kind a task may carry back; what is more goes through a file."""
+        return _HELD_BYTES // max(len(self.splits), _FEWEST_SPLITS)
 
     @property
     def _starts_anew(self) -> bool:
@@ -303,6 +297,8 @@ class _LoadPlanner:
         reading = Reading(
             encode_catalog(image.snapshot.catalog),
             Meeting(self.options.mode, _places(image.snapshot)),
+            self.aside,
+            self._held_bytes,
             self.runner.deadline,
         )
         explained = violations(
@@ -354,7 +350,7 @@ def _placed(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> Iterator[
     """Yield the violations of all splits that were read, each with its file and line."""
     before = lines_before(splits, staged)
     for split, first, result in zip(splits, before, staged, strict=False):
-        for violation in unpack_violations(result.violations):
+        for violation in unpack_violations(result.violations.read()):
             line = None if violation.line is None else first + violation.line + 1
             yield replace(violation, file=split.name, line=line)
 

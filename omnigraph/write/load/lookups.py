@@ -1,11 +1,14 @@
 """Lookups: finds by index the rows that new ones could clash with, where that costs less."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from omnigraph.storage.indexes import LOOKED_UP
 from omnigraph.storage.staging import Share, place_of, shares
 from omnigraph.storage.table import Table
-from omnigraph.write.load.checks import Lookup
+from omnigraph.write.load.aside import Aside
+from omnigraph.write.load.checks import KeyCheck, Lookup
+from omnigraph.write.load.gathered import GatheredKeys
 from omnigraph.write.load.image import Image
 from omnigraph.write.load.rules import (
     CardinalityRule,
@@ -26,25 +29,32 @@ _PAGE_ROWS = 4_096
 _MOST_SHARED = 5_000
 
 
-def plan_readings(
-    image: Image, rules: Sequence[LoadRule], counts: Mapping[str, int]
-) -> tuple[dict[RuleReading, Sequence[Share]], tuple[Lookup, ...]]:
-    """Return the rows that are there and have to be read, and those that are looked up.
-
-    `counts` says how many values of new rows there are, by the tag of their reading.
-    """
+def plan_check(
+    image: Image,
+    rules: Sequence[LoadRule],
+    gathered: Sequence[GatheredKeys],
+    aside: Aside,
+    buckets: int,
+) -> KeyCheck:
+    """Return how rules are checked: which rows that are there are read, and which looked up."""
+    new: Counter[str] = Counter()
+    for each in gathered:
+        new.update(each.counts)
     read: dict[RuleReading, Sequence[Share]] = {}
+    rows: dict[str, int] = {}
     lookups: list[Lookup] = []
     for reading, origins in _origins_of_all(rules).items():
         table = image.kept(reading.type)
-        sought = sum(counts.get(each.tag, 0) for each in origins or ())
+        sought = sum(new[each.tag] for each in origins or ())
         if table is None or not table.count() or (origins is not None and not sought):
             continue
         if origins is not None and _is_looked_up(table, reading, sought):
             lookups.append(Lookup(reading, place_of(table), origins))
         else:
             read[reading] = shares(table, _ROWS_PER_SHARE)
-    return read, tuple(lookups)
+            rows[reading.type] = table.count()
+    total = new.total() + sum(rows.values())
+    return KeyCheck(tuple(rules), gathered, read, tuple(lookups), aside, total, buckets)
 
 
 def _is_looked_up(table: Table, reading: RuleReading, sought: int) -> bool:

@@ -22,7 +22,7 @@ from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.commit import Models
 from omnigraph.write.counts import RowCounts
 from omnigraph.write.filling import VectorFiller, join_models
-from omnigraph.write.load.aside import Aside
+from omnigraph.write.load.aside import Answer, Aside
 from omnigraph.write.load.gathered import GatheredKeys, KeyWriter
 from omnigraph.write.load.meet import Meeting, MetRows, known_ids
 from omnigraph.write.load.records import Block, RecordRows
@@ -40,8 +40,8 @@ class Stage:
 
     `most_violations` limits how many come back. After the first one a split is only checked, and
     after more than `MOST_VIOLATIONS` it is read no further. The values that rules between rows
-    compare go to `buckets`. They, and the addresses of replaced rows, are stored in the folder
-    `aside` if they are many; of the former, no more than `held_bytes` come back.
+    compare go to `buckets`. They, the addresses of replaced rows and the violations are stored in
+    the folder `aside` if any of them has more than `held_bytes`.
     """
 
     catalog: str
@@ -88,7 +88,7 @@ class StagedSplit:
     replaced: Mapping[str, ReplacedRows]
     given: frozenset[str]
     models: Mapping[str, Models]
-    violations: bytes
+    violations: Answer[bytes]
     total: int
 
 
@@ -133,7 +133,7 @@ class _Staging:
             replaced=self._write_replaced() if is_sound else {},
             given=frozenset(self._given),
             models=self._models,
-            violations=faults.packed(),
+            violations=self._task.aside.answer(faults.packed(), self._task.held_bytes),
             total=faults.total,
         )
 
@@ -177,7 +177,7 @@ class _Staging:
 
     def _write_replaced(self) -> dict[str, ReplacedRows]:
         return {
-            name: keep_addresses(self._task.aside, np.concatenate(addresses))
+            name: keep_addresses(self._task.aside, np.concatenate(addresses), self._task.held_bytes)
             for name, addresses in self._replaced.items()
         }
 
