@@ -35,7 +35,7 @@ studio/node_modules/.ready: studio/package-lock.json studio/.npmrc $(STAMP)
 	cd studio && $(NPM) ci --ignore-scripts --loglevel=error
 	@touch $@
 
-$(PAGE): studio/node_modules/.ready studio/index.html studio/tsconfig.json studio/vite.config.ts $(shell find studio/src studio/public -type f)
+$(PAGE): studio/node_modules/.ready studio/index.html studio/tsconfig.json studio/vite.config.ts omnigraph/look/tokens.css $(shell find studio/src studio/public -type f)
 	cd studio && $(NODE) node_modules/typescript/bin/tsc
 	cd studio && $(NODE) node_modules/vite/bin/vite.js build --logLevel warn
 

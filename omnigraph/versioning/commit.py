@@ -1,9 +1,10 @@
 """Commit: one commit as recorded, with the version of every table that it leaves."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from hashlib import blake2b
 from typing import Any, Self, TypeAlias
 
 from omnigraph.errors import Json
@@ -49,13 +50,36 @@ class TableState:
         return f"{self.path}/_versions/{layout.manifest_name(self.version)}"
 
 
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The few rows that a change wrote in one table, and the columns that it changed in them.
+
+    Rows are named by `row_mark`, which two ids may share. Without columns all may have changed.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...] | None
+
+    def may_have(self, mark: str, columns: Set[str]) -> bool:
+        """Whether one of some columns may have changed in the row of a mark."""
+        if mark not in self.rows:
+            return False
+        return self.columns is None or not columns.isdisjoint(self.columns)
+
+
+def row_mark(row_id: str) -> str:
+    """Return a few letters for an id."""
+    return blake2b(row_id.encode(), digest_size=5).hexdigest()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Commit:
     """One point in a graph's history.
 
     `version` is one more than that of the newest parent, so it grows along every branch. `tables`
     is the whole graph at this point, by table key. `affected` counts the nodes and edges that a
-    mutation changed, and `request` is the digest of what was asked for.
+    mutation changed, and `request` is the digest of what was asked for. `touched` says of small
+    changes, by table key, what they wrote.
     """
 
     id: str
@@ -71,6 +95,7 @@ class Commit:
     message: str | None = None
     affected: tuple[int, int] | None = None
     request: str | None = None
+    touched: Mapping[str, Touched] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         about = f"{self.id!r}, branch={self.branch!r}, version={self.version}, kind='{self.kind}'"
