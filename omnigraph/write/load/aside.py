@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
@@ -72,7 +72,7 @@ class Answer(Generic[Found]):
         if self.aside is not None:
             with file_in(self.aside.store, self.path, self.path).open() as opened:
                 data = opened.read()
-        found: Any = pickle.loads(data)  # noqa: S301 - written by our own tasks
+        found: Found = pickle.loads(data)  # noqa: S301 - written by our own tasks
         return found
 
 
