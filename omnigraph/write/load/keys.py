@@ -15,7 +15,8 @@ _INVERSE = np.uint64(pow(0x9E3779B97F4A7C15, -1, 1 << 64))
 _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
 _HALF = np.uint64(32)
 _HASHED_BYTES = 1 << 16
-_SLICE_BYTES = 2 << 20
+_SLICE_BYTES = 1 << 19
+_POWERS_BITS = 20
 
 
 def split_into_buckets(
@@ -90,7 +91,7 @@ def _text_hashes(column: pa.Array) -> _Hashes:
     starts, ends = offsets[:-1] - first, offsets[1:] - first
     content = column.buffers()[2]
     data = np.frombuffer(content, np.uint8)[first:last] if content else np.empty(0, np.uint8)
-    powers, inverses = _powers(max(len(data), 1).bit_length())
+    powers, inverses = _powers(max(len(data).bit_length(), _POWERS_BITS))
     sums = np.zeros(len(data) + 1, np.uint64)
     np.cumsum((data.astype(np.uint64) + np.uint64(1)) * powers[: len(data)], out=sums[1:])
     return (sums[ends] - sums[starts]) * inverses[starts]
