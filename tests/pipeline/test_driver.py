@@ -67,7 +67,7 @@ def _counted(answer: Found) -> Found:
 @pytest.fixture(autouse=True)
 def received(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let loads run on a runner that counts, and every task carry back little."""
-    monkeypatch.setattr(choice, "InlineRunner", Received)
+    monkeypatch.setattr(choice, "runner_for_files", lambda *_, **__: Received())
     monkeypatch.setattr(checks, "_FEW_VALUES", 0)
     monkeypatch.setattr(replaced, "_FEW_ROWS", 0)
     monkeypatch.setattr(loading, "_HELD_BYTES", 16 * 1_000)
