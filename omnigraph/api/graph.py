@@ -56,7 +56,7 @@ from omnigraph.api.texts import schema_source
 from omnigraph.api.view import Place, View, check_limit, names_of, place_of
 from omnigraph.errors import InputError, OmniGraphError, OutcomeUnknownError
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
-from omnigraph.html import html_facts
+from omnigraph.html import html_facts, notebook_part
 from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
 from omnigraph.merge.blamed import Blamed
 from omnigraph.merge.change_set import ChangeSet, CommitChanges
@@ -64,6 +64,7 @@ from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.outcome import Merge
 from omnigraph.merge.review_record import Review
 from omnigraph.merge.run_record import RunRecord
+from omnigraph.notebook.picture import Picture
 from omnigraph.policy.rights import Rights
 from omnigraph.query.stored import NO_QUERIES, StoredQueries
 from omnigraph.schema.catalog import Catalog
@@ -74,7 +75,7 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.retention import GRACE, retention
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.snapshot import Snapshot, snapshot_html
 from omnigraph.write.load.loaded import Ingested, Loaded, LoadMode
 from omnigraph.write.receipt import Receipt
 
@@ -122,7 +123,8 @@ class Graph(Closing):
 
     def _repr_html_(self) -> str:
         facts = [("branches", ", ".join(self.branches())), ("tags", ", ".join(self.tags()) or None)]
-        return html_facts(repr(self), facts, self.branch()._repr_html_())
+        more = html_facts(repr(self.branch()), (), snapshot_html(self.branch().snapshot))
+        return notebook_part(html_facts(repr(self), facts, more))
 
     def close(self) -> None:
         """Close the graph; later calls on it and on its handles raise InputError."""
@@ -496,6 +498,10 @@ class Graph(Closing):
     ) -> "ExportResult":
         """Write the rows of a branch or commit as files; see `View.export_to`."""
         return self._view(target).export_to(folder, **how)
+
+    def schema_view(self, target: Place = MAIN) -> Picture:
+        """Return the types of a branch or commit as a picture; see `View.schema_view`."""
+        return self._view(target).schema_view()
 
     def blame(self, type_name: str, row_id: str, target: Place = MAIN) -> list[Blamed]:
         """Return for each property of a node or edge the commit that it has its value from."""
