@@ -112,7 +112,7 @@ def picture_pairs(title: str, table: pa.Table, source: str, target: str) -> Pict
 
 
 def _is_entity(kind: pa.DataType) -> bool:
-    return pa.types.is_struct(kind) and kind.get_field_index("id") >= 0
+    return bool(pa.types.is_struct(kind)) and kind.get_field_index("id") >= 0
 
 
 def _is_edge(kind: pa.DataType) -> bool:
