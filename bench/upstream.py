@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -74,7 +74,6 @@ class Product:
             stdout=target,
             stderr=subprocess.PIPE,
             env={**os.environ, "NO_COLOR": "1"},
-            cwd=tempfile.gettempdir(),  # `init` leaves a file where it is called
         )
         assert process.stderr is not None
         told = process.stderr.read()
@@ -373,7 +372,8 @@ def main() -> None:
     chosen = options.parse_args()
     found = Findings()
     both = products(chosen.peer)
-    with tempfile.TemporaryDirectory() as name:
+    # `init` leaves a file in the folder where it is called.
+    with tempfile.TemporaryDirectory() as name, chdir(name):
         root = Path(name)
         sizes, persons = _data(root, chosen.scale)
         made = {each.name: loads(found, each, root, sizes) for each in both}

@@ -11,17 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.drawing import draw_table
-from omnigraph.data.graph_picture import picture_entities, picture_pairs
 from omnigraph.errors import InputError, Json, UnavailableError
 from omnigraph.html import html_table, notebook_part
 from omnigraph.look.words import counted
-from omnigraph.notebook.picture import Picture
 from omnigraph.schema.values import JS_SAFE_INTEGER, to_json_value
 
 if TYPE_CHECKING:
     import networkx
     import pandas as pd
     import polars
+
+    from omnigraph.notebook.picture import Picture
 
 _COMMIT = b"graph_commit_id"
 _SHOWN_ROWS = 20
@@ -152,13 +152,15 @@ class Result:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
 
-    def graph(self, source: str | None = None, target: str | None = None) -> Picture:
+    def graph(self, source: str | None = None, target: str | None = None) -> "Picture":
         """Return the nodes and edges of the rows as a picture for notebooks.
 
         Whole nodes and edges (`return { $a, $e, $b }`) are drawn as they are; of other rows each is
         an edge between the values of two columns, the first two unless `source` and `target` name
         others.
         """
+        from omnigraph.data.graph_picture import picture_entities, picture_pairs
+
         title = f"{self.query_name}: {counted(len(self), 'row')}"
         found = None
         if source is None and target is None:
