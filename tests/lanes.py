@@ -34,6 +34,7 @@ LONG = (
     "tests/changes/test_operation_ids.py",
     "tests/changes/test_random_programs.py",
     "tests/cli/test_terminal.py",
+    "tests/clients/test_typescript_page.py",
     "tests/crashes/test_crash_at_every_step.py",
     "tests/crashes/test_kill_minus_nine.py",
     "tests/crashes/test_power_loss.py",
