@@ -75,8 +75,8 @@ def test_the_machine_form_has_both_images_and_what_changed(graph: Graph) -> None
     }
     ada = {"id": "ada", "slug": "ada", "name": "Ada", "age": 30, "email": None}
     cy = {"id": "cy", "slug": "cy", "name": None, "age": None, "email": None}
-    person_ = {"table_key": "node:Person", "kind": "node", "type_name": "Person"}
-    person_ |= {"manifest_version": 4}
+    person_: dict[str, object] = {"table_key": "node:Person", "kind": "node", "type_name": "Person"}
+    person_["manifest_version"] = 4
     new = {"id": joined("bob", "ada"), "from": "bob", "to": "ada", "weight": 2}
     assert found["changes"] == [
         {**person_, "id": "cy", "op": "delete", "before": cy},
