@@ -110,6 +110,12 @@ class Table:
         vars(self)["metadata"] = keys
 
     @cached_property
+    def row_bytes(self) -> int:
+        """The bytes on disk of a row, on average."""
+        files = (each for one in self.dataset.get_fragments() for each in one.metadata.files)
+        return sum(each.file_size_bytes or 0 for each in files) // max(self.count(), 1)
+
+    @cached_property
     def numbers(self) -> Mapping[str, tuple[int, str]]:
         """Field id and type of each column in the files, whatever the column is called now."""
         numbered = self.dataset.lance_schema.fields()
