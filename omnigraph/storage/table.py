@@ -423,10 +423,21 @@ class Tables:
             written = table._written(rows)
         return self.advance(table, LanceOperation.Append(written), _data_files(written))
 
-    def set_keys(self, table: Table, updates: Mapping[str, str | None]) -> Table:
-        """Set or remove keys; raises CommitRejectedError when one of them changed after `table`."""
+    def set_keys(
+        self,
+        table: Table,
+        updates: Mapping[str, str | None],
+        schema_updates: Mapping[str, str] = MappingProxyType({}),
+    ) -> Table:
+        """Set or remove keys; raises CommitRejectedError when one of them changed after `table`.
+
+        With `schema_updates`, keys of the schema are set by the same commit.
+        """
         change = LanceOperation.UpdateMap(dict(updates))
-        operation = LanceOperation.UpdateConfig(table_metadata_updates=change)
+        of_schema = LanceOperation.UpdateMap(dict(schema_updates)) if schema_updates else None
+        operation = LanceOperation.UpdateConfig(
+            table_metadata_updates=change, schema_metadata_updates=of_schema
+        )
         return self.advance(table, operation, keys=updates)
 
     def set_schema_keys(self, table: Table, updates: Mapping[str, str]) -> Table:

@@ -1,6 +1,7 @@
 """The protocol keeps its promises in every order of steps, and none of its rules is idle."""
 
 import random
+from collections.abc import Callable
 from itertools import combinations_with_replacement
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from tests.protocol.campaign import sample
 from tests.protocol.counterexamples import CASES
 from tests.protocol.explore import explore
-from tests.protocol.programs import PROGRAMS, SINGLE
+from tests.protocol.model import World
+from tests.protocol.programs import PROGRAMS, SINGLE, WORLDS
 from tests.protocol.rules import SWITCHES, Rules
 
 LONG = 20
@@ -58,9 +60,17 @@ def test_two_operations_at_once_with_a_fault_keep_every_promise(
     assert found.complete
 
 
-def test_any_two_programs_without_a_fault_keep_every_promise() -> None:
+@pytest.mark.parametrize("other", SINGLE, ids=str)
+def test_a_spill_beside_another_operation_keeps_every_promise(other: tuple[str, ...]) -> None:
+    for world in WORLDS:
+        found = explore((("spill",), other), Rules(), world=world())
+        assert found.violation is None, found
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_any_two_programs_without_a_fault_keep_every_promise(world: Callable[[], World]) -> None:
     for programs in combinations_with_replacement(PROGRAMS, 2):
-        found = explore(programs, Rules(), faults=0)
+        found = explore(programs, Rules(), world=world(), faults=0)
         assert found.violation is None, found
 
 
