@@ -1,5 +1,6 @@
 """Heads that are rows of the manifest are found, moved and deleted like those that are keys."""
 
+import json
 import random
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from omnigraph.versioning import manifest
 from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.format import stamp_of
 from omnigraph.versioning.heads import layers
+from omnigraph.versioning.heads.head import BRANCH_KEY, Head
 from omnigraph.versioning.heads.layers import Layer, hot_heads, layers_of
 from omnigraph.versioning.manifest import FORMAT
 from omnigraph.versioning.writes import Append
@@ -124,6 +126,17 @@ def test_cleanup_keeps_what_spilled_branches_need(graph: Graph, tmp_path: Path) 
         assert ages(one, "b2") == {"p2": 2}
         assert gone.id in [each.id for each in one.log()]
         assert one.fsck().findings == ()
+
+
+def test_a_release_that_knows_no_layers_fails_where_it_would_miss_branches(graph: Graph) -> None:
+    graph.create_branch("draft")
+    spill(graph)
+
+    keys = graph.repository.manifest.newest().metadata
+
+    with pytest.raises(TypeError):  # as 0.1 reads all heads
+        [Head(*json.loads(text)) for key, text in keys.items() if key.startswith(BRANCH_KEY)]
+    assert graph.branches() == ["main", "draft"]
 
 
 def test_a_layer_that_lacks_rows_is_told_and_never_taken_for_fewer_branches(

@@ -20,10 +20,14 @@ from omnigraph.versioning.heads.head import BRANCH_KEY, GONE, Head, decode_head
 from omnigraph.versioning.names import MAIN
 
 LAYERS = "layers"
+# A key that looks like a head. Release 0.1 fails at it when it reads all heads, as its cleanup
+# does: a process that has had the graph open since before the first spill would miss the others.
+_FOR_OLD_RELEASES = f"{BRANCH_KEY}__layers__"
 HEAD_ROW = "head"
 _MOST_KEPT = 16
-# Names that are looked up one by one; for more, the layers are read.
-_MOST_SOUGHT = 4
+# So often a process looks names up by index; then it reads the layers, which takes 40 ms for ten
+# thousand heads.
+_MOST_SOUGHT = 8
 _NAME, _TEXT, _LAYER = "object_id", "metadata", "location"
 
 # What a layer says of folded names; None for a branch that is gone.
@@ -55,7 +59,9 @@ def layers_of(at: Table) -> tuple[Layer, ...]:
 def hot_heads(at: Table) -> Iterator[tuple[str, str]]:
     """Yield the folded names that have a key, and what it holds."""
     cut = len(BRANCH_KEY)
-    return ((key[cut:], at.metadata[key]) for key in at.metadata if key.startswith(BRANCH_KEY))
+    for key, text in at.metadata.items():
+        if key.startswith(BRANCH_KEY) and key != _FOR_OLD_RELEASES:
+            yield key[cut:], text
 
 
 class ColdHeads:
@@ -64,6 +70,7 @@ class ColdHeads:
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Told] = OrderedDict()
         self._joined: tuple[tuple[Layer, ...], Told] = ((), {})
+        self._sought = 0
 
     def all(self, at: Table) -> Told:
         """Return what the layers of a version say."""
@@ -79,8 +86,9 @@ class ColdHeads:
         layers = layers_of(at)
         if not layers:
             return None
-        if self._joined[0] == layers:
-            return self._joined[1].get(name)
+        if self._is_read(layers):
+            return self.all(at).get(name)
+        self._sought += 1
         ids = [_row_id(each, name) for each in layers]
         rows = at.scan([_NAME, _TEXT], pc.field(_NAME).isin(pa.array(ids, pa.utf8())))
         texts = dict(zip(rows[_NAME].to_pylist(), rows[_TEXT].to_pylist(), strict=True))
@@ -96,14 +104,18 @@ class ColdHeads:
 
     def _candidates(self, commit_id: str, at: Table) -> Told:
         """Return what the layers say of names, among them all that they have at a commit."""
-        layers = layers_of(at)
-        if self._joined[0] != layers:
+        if not self._is_read(layers_of(at)):
+            self._sought += 1
             where = pc.field("table_key") == f"commit:{commit_id}"
             rows = at.scan([_NAME, "object_type"], where & (pc.field("object_type") == HEAD_ROW))
             names = {_name(each) for each in rows[_NAME].to_pylist()}
-            if len(names) <= _MOST_SOUGHT:
+            if len(names) + self._sought <= _MOST_SOUGHT:
                 return {name: self.find(name, at) for name in names}
         return self.all(at)
+
+    def _is_read(self, layers: tuple[Layer, ...]) -> bool:
+        """Whether layers are in memory, or shall be, because much is asked of them."""
+        return self._joined[0] == layers or self._sought >= _MOST_SOUGHT
 
     def spill(self, at: Table) -> Spill:
         """Return the layer that takes over all heads of a version but that of main.
@@ -122,7 +134,8 @@ class ColdHeads:
         layer = Layer(uuid4().hex, len(told))
         named = [[each.id, each.rows] for each in (layer, *layers)]
         keys: dict[str, str | None] = dict.fromkeys(BRANCH_KEY + name for name in hot)
-        return Spill(_rows(layer, told, at.schema), {**keys, LAYERS: json.dumps(named)})
+        keys |= {LAYERS: json.dumps(named), _FOR_OLD_RELEASES: GONE}
+        return Spill(_rows(layer, told, at.schema), keys)
 
     def _join(self, layers: Iterable[Layer], at: Table) -> Told:
         joined: dict[str, Head | None] = {}
