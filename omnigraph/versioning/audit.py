@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.storage.table import Table
-from omnigraph.versioning.commit import Commit, TableState
+from omnigraph.versioning.commit import Commit, TableState, commit_row_id
 from omnigraph.versioning.damage import Damage, Finding
 from omnigraph.versioning.heads.head import Head, decode_head
 from omnigraph.versioning.heads.layers import HEAD_ROW, hot_heads, layers_of, stored_heads
 from omnigraph.versioning.manifest import (
     COMMIT_ROW,
     Manifest,
-    commit_row_id,
     decode_commit,
     first_commit,
     place_in_history,

@@ -24,7 +24,14 @@ from omnigraph.storage.indexes import IndexKind, IndexSpec
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table, Tables
 from omnigraph.syntax.problems import nearest_name
-from omnigraph.versioning.commit import Commit, CommitKind, Models, TableState, Touched
+from omnigraph.versioning.commit import (
+    Commit,
+    CommitKind,
+    Models,
+    TableState,
+    Touched,
+    commit_row_id,
+)
 from omnigraph.versioning.commit_cache import CommitCache
 from omnigraph.versioning.freshness import MANIFEST_AGE, Freshness
 from omnigraph.versioning.heads.head import BRANCH_KEY, GONE, Head, decode_head
@@ -574,11 +581,6 @@ def place_in_history(version: int) -> str:
     Lance accepts no conditions on unsigned columns, so versions cannot be looked up as numbers.
     """
     return f"history/{version:020d}"
-
-
-def commit_row_id(commit_id: str) -> str:
-    """Return the object id of a commit's record."""
-    return f"commit:{commit_id}"
 
 
 def first_commit(at: Table) -> str:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.table import Table
+from omnigraph.versioning.commit import commit_row_id
 from omnigraph.versioning.heads.head import BRANCH_KEY, GONE, Head, decode_head
 from omnigraph.versioning.names import MAIN
 
@@ -106,7 +107,7 @@ class ColdHeads:
         """Return what the layers say of names, among them all that they have at a commit."""
         if not self._is_read(layers_of(at)):
             self._sought += 1
-            where = pc.field("table_key") == f"commit:{commit_id}"
+            where = pc.field("table_key") == commit_row_id(commit_id)
             rows = at.scan([_NAME, "object_type"], where & (pc.field("object_type") == HEAD_ROW))
             names = {_name(each) for each in rows[_NAME].to_pylist()}
             if len(names) + self._sought <= _MOST_SOUGHT:
@@ -178,7 +179,7 @@ def _rows(layer: Layer, told: Told, schema: pa.Schema) -> pa.Table:
             _LAYER: _place(layer),
             _TEXT: GONE if head is None else head.encoded(),
             # As children do, it says that a branch stood at the commit.
-            "table_key": None if head is None else f"commit:{head.commit}",
+            "table_key": None if head is None else commit_row_id(head.commit),
             "table_branch": name if head is None else head.name,
         }
         for name, head in told.items()
