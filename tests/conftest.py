@@ -1,5 +1,7 @@
 """What all tests share."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 from xdist.remote import Producer
@@ -41,6 +43,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     """Say which tests run in the same process, when there are several."""
     config.option.loadscopereorder = False
     return _Sharing(config, log)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the files of the long lane alone in the other one, which need not import them."""
+    if config.getoption("markexpr") != "not long":
+        return None
+    return collection_path.relative_to(config.rootpath).as_posix() in lanes.LONG or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,8 +1,9 @@
 """Lanes: which tests run when: quick ones at every change, long ones in CI.
 
 `make quick` runs the folders and files of QUICK. `make test` runs all tests but those of LONG, and
-`make test-long` runs these. Every promise has a test outside of LONG; what is there are its random,
-repeated and killed forms.
+`make test-long` runs these, and single tests and cases that carry the mark `long` themselves.
+Every promise has a test outside of the long lane; what is there are its random, repeated and
+killed forms.
 """
 
 QUICK = (

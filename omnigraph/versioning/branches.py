@@ -17,7 +17,6 @@ from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.manifest import Manifest
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalize_name
-from omnigraph.versioning.publish import sync_flip
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid
 from omnigraph.versioning.unknown_outcome import unknown_outcome
@@ -160,6 +159,8 @@ def _flip(
             flipped = _flip_once(repository, at, wanted)
         except CommitRejectedError:
             continue
+        from omnigraph.versioning.publish import sync_flip
+
         reached("branch flipped")
         sync_flip(repository, flipped, "the change")
         return wanted

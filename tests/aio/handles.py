@@ -13,6 +13,8 @@ HEAD = '''\
 
 Each method has the name, the parameters and the promise of the blocking one, which it runs.
 """
+
+from __future__ import annotations
 '''
 # What costs nothing and is not awaited.
 AT_ONCE = ("place", "name", "uri", "actor")
@@ -32,7 +34,8 @@ def made() -> str:
     ]
     body = "\n\n".join(_class(each) for each in classes)
     text = "\n".join([HEAD, _imports(trees, body), "", body, ""])
-    for command in (["check", "--fix-only", "--select=I,F401", "--quiet"], ["format", "--quiet"]):
+    mend = ["check", "--fix-only", "--select=I,F401,UP037", "--quiet"]
+    for command in (mend, ["format", "--quiet"]):
         ruff = [str(Path(sys.executable).with_name("ruff")), *command]
         text = subprocess.run(
             [*ruff, f"--stdin-filename={MADE}", "-"],

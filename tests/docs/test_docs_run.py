@@ -138,7 +138,7 @@ def run_command(line: str, folder: Path, *programs: Path) -> tuple[str, ...]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=180,
+        timeout=600,
         check=False,
     )
     return tuple(done.stdout.splitlines())

@@ -14,3 +14,47 @@ runs         changes made aside, published at once or given up
 rights       what a policy lets the actor do
 maintenance  indexes, files and the health of a graph
 """
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from omnigraph.api.operations import (
+        branches,
+        changes,
+        commits,
+        editing,
+        explore,
+        maintenance,
+        queries,
+        read,
+        reviews,
+        rights,
+        runs,
+        schemas,
+        write,
+    )
+
+__all__ = [
+    "branches",
+    "changes",
+    "commits",
+    "editing",
+    "explore",
+    "maintenance",
+    "queries",
+    "read",
+    "reviews",
+    "rights",
+    "runs",
+    "schemas",
+    "write",
+]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import a family on first use: a process that reads loads nothing of merges or backups."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")

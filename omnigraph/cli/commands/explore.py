@@ -10,7 +10,7 @@ from omnigraph.cli.session import Session, graph_options, target_options, types_
 @click.argument("text")
 @types_option
 @click.option(
-    "--limit", type=click.IntRange(1, 200), default=20, help="At most so many.  [default: 20]"
+    "--limit", type=click.IntRange(1, 5_000), default=20, help="At most so many.  [default: 20]"
 )
 @target_options
 @graph_options
