@@ -429,10 +429,10 @@ def test_resources_are_those_that_the_actor_may_read(graph: Graph) -> None:
     assert [each.name for each in shown_documents(nobody)] == ["guide"]
 
 
-def test_what_a_prompt_is_given_stays_data() -> None:
+def test_what_a_prompt_is_given_stays_data(graph: Graph) -> None:
     for prompt in PROMPTS:
         (name,) = prompt.arguments
-        text = prompt_text(prompt.name, {name: HOSTILE})
+        text = prompt_text(desk_of(graph), prompt.name, {name: HOSTILE})
         assert HOSTILE not in text
         assert "\\u202e" in text
 
