@@ -2,6 +2,9 @@
 
 import json
 import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import BranchExistsError, BranchNotFoundError, StorageError
+from omnigraph.storage.failures import CommitRejectedError
 from omnigraph.storage.layout import SPILLED
 from omnigraph.versioning import manifest
 from omnigraph.versioning.damage import Damage
@@ -152,6 +156,31 @@ def test_a_layer_that_lacks_rows_is_told_and_never_taken_for_fewer_branches(
     with pytest.raises(StorageError, match="expected 2 heads in layer"):
         broken.branches()
     assert [each.kind for each in broken.fsck().findings] == [Damage.HEAD_MISSING]
+
+
+def test_no_acknowledged_write_is_lost_beside_spills(graph: Graph) -> None:
+    names = [f"b{number}" for number in range(3)]
+    for name in names:
+        graph.create_branch(name)
+    spill(graph)
+
+    def work(name: str) -> list[str]:
+        own = open_graph(graph.uri, durable=False)
+        made = [write(own, {PERSON: (Append(people({f"{name}-{n}": n})),)}, name) for n in range(8)]
+        return [each.id for each in made]
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        running = [pool.submit(work, name) for name in names]
+        while not all(each.done() for each in running):
+            with suppress(CommitRejectedError):
+                spill(graph)
+            time.sleep(0.02)  # so that others get on, too
+        acknowledged = [each.result(60) for each in running]
+
+    for name, made in zip(names, acknowledged, strict=True):
+        for one in (graph, open_graph(graph.uri)):
+            assert [each.id for each in one.log(name)][:8] == made[::-1]
+    assert graph.fsck().findings == ()
 
 
 @pytest.mark.parametrize("seed", range(3))
