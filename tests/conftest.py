@@ -19,14 +19,22 @@ settings.load_profile("tests")
 # What Spark runs in is one process, so that there is one session. All other files go to whichever
 # process is free, those that take long first, so that no process waits for another at the end.
 SPARK_FOLDER = "tests/pipeline/"
-LONG = (
+FIRST = (
     SPARK_FOLDER,
+    "tests/studio/",
     "tests/merging/test_histories.py",
     "tests/docs/",
     "tests/properties/",
     "tests/crashes/",
-    "tests/server/test_bootstrap.py",
+    "tests/attack/",
+    "tests/promises/",
+    "tests/server/",
+    "tests/merging/",
+    "tests/engine/",
     "tests/changes/",
+    "tests/cli/",
+    "tests/adapters/",
+    "tests/aio/",
 )
 
 
@@ -57,7 +65,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(lanes.LONG):
             item.add_marker(pytest.mark.long)
-    places = {prefix: place for place, prefix in enumerate(LONG)}
+    places = {prefix: place for place, prefix in enumerate(FIRST)}
 
     def place(item: pytest.Item) -> int:
         found = (at for prefix, at in places.items() if item.nodeid.startswith(prefix))

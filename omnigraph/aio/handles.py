@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from omnigraph.merge.review_page import ReviewPage
     from omnigraph.merge.review_record import Review
     from omnigraph.merge.run_record import RunRecord
+    from omnigraph.notebook.picture import Picture
     from omnigraph.policy.rights import Rights
     from omnigraph.query.editor.complete import Completions
     from omnigraph.query.editor.diagnose import Diagnosis
@@ -206,6 +207,10 @@ class AsyncView(Handle[View]):
     async def blob(self, type_name: str, row_id: str, name: str, /) -> Blob | None:
         """Return a Blob property of one node or edge to read from; None when it is null."""
         return await self._calls.run(self._handle.blob, type_name, row_id, name)
+
+    async def schema_view(self) -> Picture:
+        """Return the types and how edges join them as a picture for notebooks."""
+        return await self._calls.run(self._handle.schema_view)
 
     async def blame(self, type_name: str, row_id: str) -> list[Blamed]:
         """Return for each property of a node or edge the commit that it has its value from."""
@@ -889,6 +894,10 @@ class AsyncGraph(Handle[Graph]):
     ) -> ExportResult:
         """Write the rows of a branch or commit as files; see `View.export_to`."""
         return await self._calls.run(self._handle.export_to, folder, blocking_place(target), **how)
+
+    async def schema_view(self, target: Place = MAIN) -> Picture:
+        """Return the types of a branch or commit as a picture; see `View.schema_view`."""
+        return await self._calls.run(self._handle.schema_view, blocking_place(target))
 
     async def blame(self, type_name: str, row_id: str, target: Place = MAIN) -> list[Blamed]:
         """Return for each property of a node or edge the commit that it has its value from."""

@@ -19,7 +19,7 @@ from omnigraph.api.operation import place_fields
 from omnigraph.api.texts import schema_source
 from omnigraph.api.view import Place, View, check_limit, names_of, place_of
 from omnigraph.errors import InputError, OmniGraphError, OutcomeUnknownError
-from omnigraph.html import html_facts
+from omnigraph.html import html_facts, notebook_part
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
 from omnigraph.span import Source
@@ -28,7 +28,7 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.retention import GRACE, retention
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.snapshot import Snapshot, snapshot_html
 
 if TYPE_CHECKING:
     from threading import Event
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from omnigraph.merge.review_page import ReviewPage
     from omnigraph.merge.review_record import Review
     from omnigraph.merge.run_record import RunRecord
+    from omnigraph.notebook.picture import Picture
     from omnigraph.policy.actions import Decider
     from omnigraph.policy.rights import Rights
     from omnigraph.query.stored import StoredQueries
@@ -88,7 +89,8 @@ class Graph(Closing):
 
     def _repr_html_(self) -> str:
         facts = [("branches", ", ".join(self.branches())), ("tags", ", ".join(self.tags()) or None)]
-        return html_facts(repr(self), facts, self.branch()._repr_html_())
+        more = html_facts(repr(self.branch()), (), snapshot_html(self.branch().snapshot))
+        return notebook_part(html_facts(repr(self), facts, more))
 
     def close(self) -> None:
         """Close the graph; later calls on it and on its handles raise InputError."""
@@ -472,6 +474,10 @@ class Graph(Closing):
     ) -> ExportResult:
         """Write the rows of a branch or commit as files; see `View.export_to`."""
         return self._view(target).export_to(folder, **how)
+
+    def schema_view(self, target: Place = MAIN) -> Picture:
+        """Return the types of a branch or commit as a picture; see `View.schema_view`."""
+        return self._view(target).schema_view()
 
     def blame(self, type_name: str, row_id: str, target: Place = MAIN) -> list[Blamed]:
         """Return for each property of a node or edge the commit that it has its value from."""

@@ -13,11 +13,11 @@ from omnigraph.api.backend import USUAL, Backend, CallOptions
 from omnigraph.api.operation import Operation, R, place_fields
 from omnigraph.api.texts import NamedQuery, named_query, query_source
 from omnigraph.errors import InputError
-from omnigraph.html import html_facts
+from omnigraph.html import html_facts, notebook_part
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.snapshot import Snapshot, snapshot_html
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from omnigraph.export.export import ExportKeywords, ExportResult
     from omnigraph.merge.blamed import Blamed
     from omnigraph.merge.change_set import ChangeSet
+    from omnigraph.notebook.picture import Picture
     from omnigraph.query.editor.complete import Completions
     from omnigraph.query.editor.diagnose import Diagnosis
     from omnigraph.read.blob import Blob
@@ -53,7 +54,7 @@ class View:
         return f"{type(self).__name__}({self.place!r})"
 
     def _repr_html_(self) -> str:
-        return html_facts(repr(self), (), self.snapshot._repr_html_())
+        return notebook_part(html_facts(repr(self), (), snapshot_html(self.snapshot)))
 
     @property
     def place(self) -> str:
@@ -205,6 +206,12 @@ class View:
         """Return a Blob property of one node or edge to read from; None when it is null."""
         about = {"type": type_name, "id": row_id, "property": name}
         return self._run(operations.read.GetBlob(**about, **place_fields(self.place)))
+
+    def schema_view(self) -> Picture:
+        """Return the types and how edges join them as a picture for notebooks."""
+        from omnigraph.report.diagram import picture_schema
+
+        return picture_schema(self.snapshot)
 
     def blame(self, type_name: str, row_id: str) -> list[Blamed]:
         """Return for each property of a node or edge the commit that it has its value from."""

@@ -4,20 +4,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
+from itertools import islice
 from typing import Any
 
 from omnigraph.errors import Json
+from omnigraph.look.colours import colour_types
+from omnigraph.merge.differences import render_counts, render_differences
 from omnigraph.merge.row_change import (
     Change,
     Op,
-    changes_html,
     stats_from_json,
     stats_json,
 )
+from omnigraph.notebook.picture import Picture
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migration import plan_schema_migration
 from omnigraph.schema.steps import MigrationStep, step_json
 from omnigraph.versioning.commit import Commit
+
+_SHOWN_CHANGES = 20
 
 
 class ChangeSet(ABC):
@@ -59,8 +65,23 @@ class ChangeSet(ABC):
     def __repr__(self) -> str:
         return f"ChangeSet({self.from_version} → {self.to_version})"
 
+    def picture(self, most: int = 100) -> Picture:
+        """Return the first changes as a picture for notebooks: before, after, and what is left."""
+        stats = self.stats
+        colours = colour_types(stats)
+        shown = list(islice(self, most))
+        more = sum(sum(counts.values()) for counts in stats.values()) - len(shown)
+        steps = "".join(f"<p>schema: {escape(str(step))}</p>" for step in self.schema_steps)
+        found = render_counts(stats, colours) + render_differences(shown, colours)
+        below = f"… and {more:,} more changes" if more > 0 else "" if shown else "no row differs"
+        foot = f'<p class="soft">{below}</p>' if below else ""
+        return Picture(repr(self), steps + (found if shown else "") + foot, sheets=("diff",))
+
     def _repr_html_(self) -> str:
-        return changes_html(self, self.stats)
+        return self.picture(_SHOWN_CHANGES)._repr_html_()
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
+        return self.picture()._repr_mimebundle_()
 
     def documents(self) -> Iterator[dict[str, Json]]:
         """Yield the changes one by one, each as JSON."""

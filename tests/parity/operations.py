@@ -269,6 +269,7 @@ add(
     lambda g, _: list(g.branch().changes(since=list(g.log())[2].id, ops=["insert"])),
 )
 add("blame", lambda g, _: g.blame("Person", "bo"))
+add("schema_view", lambda g, _: g.schema_view())
 add("blame nobody", lambda g, _: g.branch().blame("Person", "nobody"))
 add("blame no type", lambda g, _: g.branch().blame("Persn", "bo"))
 add("preview a merge", lambda g, _: g.preview_merge("inbox"))

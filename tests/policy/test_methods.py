@@ -97,6 +97,7 @@ GRAPH = {
         lambda g, w: g.export_to(w.root.parent / "out", "open"), (("export", "open"),)
     ),
     "blame": Use(lambda g, _: g.blame("Person", "shown", "open"), (OPEN,)),
+    "schema_view": Use(lambda g, _: g.schema_view("open"), (OPEN,)),
     "log": Use(lambda g, w: list(g.log("vault", after=w.shown)), (VAULT, OPEN)),
     "diff": Use(lambda g, _: list(g.diff("vault", "open")), (VAULT, OPEN)),
     "review": Use(lambda g, _: list(g.review("open", into="vault")), (VAULT, OPEN)),
@@ -165,6 +166,7 @@ VIEW = {
     "neighbors": Use(lambda g, w: at(g, w).neighbors("Person", "shown"), (OPEN,)),
     "blob": Use(lambda g, w: at(g, w).blob("Person", "shown", "picture"), (OPEN,)),
     "blame": Use(lambda g, w: at(g, w).blame("Person", "shown"), (OPEN,)),
+    "schema_view": Use(lambda g, w: at(g, w).schema_view(), (OPEN,)),
     "diff": Use(lambda g, w: list(at(g, w).diff("vault")), (OPEN, VAULT)),
     "export": Use(lambda g, w: list(at(g, w).export()), (OPEN, ("export", "open"))),
     "export_to": Use(
@@ -190,6 +192,7 @@ BRANCH = {
     "neighbors": Use(lambda g, _: g.branch("open").neighbors("Person", "shown"), (OPEN,)),
     "blob": Use(lambda g, _: g.branch("open").blob("Person", "shown", "picture"), (OPEN,)),
     "blame": Use(lambda g, _: g.branch("open").blame("Person", "shown"), (OPEN,)),
+    "schema_view": Use(lambda g, _: g.branch("open").schema_view(), (OPEN,)),
     "diff": Use(lambda g, _: list(g.branch("open").diff("vault")), (OPEN, VAULT)),
     "export": Use(lambda g, _: list(g.branch("open").export()), (("export", "open"),)),
     "export_to": Use(

@@ -1,5 +1,6 @@
 """The page of a report fits every screen and paper, light and dark, and keeps nobody out."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -35,9 +36,18 @@ def folder(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1440])
-@pytest.mark.parametrize("name", ["small", "large"])
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [
+        ("large", 360, "dark"),
+        ("small", 1440, "light"),
+        *(
+            pytest.param(name, width, scheme, marks=pytest.mark.long)
+            for name, width, scheme in product(("small", "large"), (360, 1440), ("light", "dark"))
+            if (name, width, scheme) not in (("large", 360, "dark"), ("small", 1440, "light"))
+        ),
+    ],
+)
 def test_a_report_fits_and_axe_finds_nothing_serious(
     browser: Browser, folder: Path, name: str, width: int, scheme: str
 ) -> None:
