@@ -58,6 +58,7 @@ LONG = (
     "tests/merging/test_kills.py",
     "tests/merging/test_patch.py",
     "tests/merging/test_symmetry.py",
+    "tests/pipeline/test_algorithms.py",
     "tests/pipeline/test_bounds.py",
     "tests/pipeline/test_doctor.py",
     "tests/pipeline/test_embed.py",

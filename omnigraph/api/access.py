@@ -179,6 +179,13 @@ class Access:
             return self.repository.pin(self.commit(tagged, action))
         return self.standing(place, action)
 
+    def branch_name(self, place: str) -> str | None:
+        """Return the name of the branch that a place is; None for a tag or a commit."""
+        if is_ulid(place := self._named(place)):
+            return None
+        name = normalize_name(place)
+        return None if self._tagged(name) is not None else name
+
     def commit(self, commit_id: str, action: Action = Action.READ) -> Commit:
         """Return a commit that is in a branch to which the actor may do this."""
         commit_id = self._full_id(commit_id) or commit_id
