@@ -16,10 +16,10 @@ from omnigraph.api.branch import Branch
 from omnigraph.api.closing import Closing
 from omnigraph.api.log import Log
 from omnigraph.api.operation import place_fields
-from omnigraph.api.texts import schema_source
-from omnigraph.api.view import Place, View, check_limit, names_of, place_of
+from omnigraph.api.texts import names_of, schema_source
+from omnigraph.api.view import Place, View, check_limit, place_of
 from omnigraph.errors import InputError, OmniGraphError, OutcomeUnknownError
-from omnigraph.html import html_facts
+from omnigraph.html import html_facts, notebook_part
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
 from omnigraph.span import Source
@@ -28,12 +28,13 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.retention import GRACE, retention
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.snapshot import Snapshot, snapshot_html
 
 if TYPE_CHECKING:
     from threading import Event
     from typing import Unpack
 
+    from omnigraph.api.algorithms import Algorithms
     from omnigraph.api.operations.reviews import BranchStatus
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.api.queries import Queries
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from omnigraph.merge.review_page import ReviewPage
     from omnigraph.merge.review_record import Review
     from omnigraph.merge.run_record import RunRecord
+    from omnigraph.notebook.picture import Picture
     from omnigraph.policy.actions import Decider
     from omnigraph.policy.rights import Rights
     from omnigraph.query.stored import StoredQueries
@@ -88,7 +90,8 @@ class Graph(Closing):
 
     def _repr_html_(self) -> str:
         facts = [("branches", ", ".join(self.branches())), ("tags", ", ".join(self.tags()) or None)]
-        return html_facts(repr(self), facts, self.branch()._repr_html_())
+        more = html_facts(repr(self.branch()), (), snapshot_html(self.branch().snapshot))
+        return notebook_part(html_facts(repr(self), facts, more))
 
     def close(self) -> None:
         """Close the graph; later calls on it and on its handles raise InputError."""
@@ -134,6 +137,11 @@ class Graph(Closing):
     def queries(self) -> Queries:
         """The stored queries that the actor may run on `main`; see `View.queries`."""
         return self.branch().queries
+
+    @property
+    def algo(self) -> Algorithms:
+        """What the shape of `main` says of its nodes; see `View.algo`."""
+        return self.branch().algo
 
     def branch(
         self,
@@ -472,6 +480,10 @@ class Graph(Closing):
     ) -> ExportResult:
         """Write the rows of a branch or commit as files; see `View.export_to`."""
         return self._view(target).export_to(folder, **how)
+
+    def schema_view(self, target: Place = MAIN) -> Picture:
+        """Return the types of a branch or commit as a picture; see `View.schema_view`."""
+        return self._view(target).schema_view()
 
     def blame(self, type_name: str, row_id: str, target: Place = MAIN) -> list[Blamed]:
         """Return for each property of a node or edge the commit that it has its value from."""

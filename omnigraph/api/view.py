@@ -11,25 +11,27 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 from omnigraph.api import operations
 from omnigraph.api.backend import USUAL, Backend, CallOptions
 from omnigraph.api.operation import Operation, R, place_fields
-from omnigraph.api.texts import NamedQuery, named_query, query_source
+from omnigraph.api.texts import NamedQuery, named_query, names_of, query_source
 from omnigraph.errors import InputError
-from omnigraph.html import html_facts
+from omnigraph.html import html_facts, notebook_part
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.snapshot import Snapshot, snapshot_html
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     import networkx
 
+    from omnigraph.api.algorithms import Algorithms
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.api.queries import Queries
     from omnigraph.data.result import Result, ResultStream
     from omnigraph.export.export import ExportKeywords, ExportResult
     from omnigraph.merge.blamed import Blamed
     from omnigraph.merge.change_set import ChangeSet
+    from omnigraph.notebook.picture import Picture
     from omnigraph.query.editor.complete import Completions
     from omnigraph.query.editor.diagnose import Diagnosis
     from omnigraph.read.blob import Blob
@@ -53,7 +55,7 @@ class View:
         return f"{type(self).__name__}({self.place!r})"
 
     def _repr_html_(self) -> str:
-        return html_facts(repr(self), (), self.snapshot._repr_html_())
+        return notebook_part(html_facts(repr(self), (), snapshot_html(self.snapshot)))
 
     @property
     def place(self) -> str:
@@ -86,6 +88,13 @@ class View:
         from omnigraph.api.queries import Queries
 
         return Queries(self._run, place_fields(self.place), self._notes)
+
+    @property
+    def algo(self) -> Algorithms:
+        """What the shape of the graph says of its nodes: `algo.pagerank("Follows")`."""
+        from omnigraph.api.algorithms import Algorithms
+
+        return Algorithms(self._run, place_fields(self.place))
 
     @property
     def _notes(self) -> dict[str, Any]:
@@ -206,6 +215,12 @@ class View:
         about = {"type": type_name, "id": row_id, "property": name}
         return self._run(operations.read.GetBlob(**about, **place_fields(self.place)))
 
+    def schema_view(self) -> Picture:
+        """Return the types and how edges join them as a picture for notebooks."""
+        from omnigraph.report.diagram import picture_schema
+
+        return picture_schema(self.snapshot)
+
     def blame(self, type_name: str, row_id: str) -> list[Blamed]:
         """Return for each property of a node or edge the commit that it has its value from."""
         return self._run(operations.changes.GetBlame(type=type_name, id=row_id, branch=self.place))
@@ -314,16 +329,6 @@ def check_limit(limit: int, most: int) -> None:
     """Raise InputError unless a number of members is one that an answer can have."""
     if not isinstance(limit, int) or not 1 <= limit <= most:
         raise InputError(f"a limit is a whole number from 1 to {most:,}, not {limit!r}")
-
-
-def names_of(given: Iterable[str], what: str) -> list[str]:
-    """Return names that a caller lists; one alone may stand for itself."""
-    if isinstance(given, str):
-        return [given]
-    names = list(given) if isinstance(given, Iterable) else None
-    if names is None or not all(isinstance(each, str) for each in names):
-        raise InputError(f"'{what}' is a list of names, not a {type(given).__name__}")
-    return names
 
 
 def filter_fields(kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]) -> dict[str, Any]:

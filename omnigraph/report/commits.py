@@ -5,7 +5,7 @@ from html import escape
 
 from omnigraph.look.colours import COLOURS
 from omnigraph.syntax.problems import shorten
-from omnigraph.versioning.commit import Commit, time_text
+from omnigraph.versioning.commit import Commit, author_html
 
 _ROW, _LANE, _LEFT = 52, 18, 14
 _LONGEST_MESSAGE = 200
@@ -30,12 +30,6 @@ def render_commits(commits: Sequence[Commit], heads: Mapping[str, str]) -> str:
         f'<svg class="lanes" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'aria-hidden="true">{"".join(lines)}{"".join(dots)}</svg><ol>{rows}</ol></div>'
     )
-
-
-def render_author(commit: Commit) -> str:
-    """Return who made a commit, and when."""
-    who = f'<span class="actor">{escape(commit.actor)}</span> ' if commit.actor else ""
-    return f'{who}<time class="soft">{time_text(commit.created_at)}</time>'
 
 
 def render_id(commit_id: str) -> str:
@@ -76,5 +70,5 @@ def _render_commit(commit: Commit, heads: Mapping[str, str]) -> str:
     return (
         f'<li><span class="line">{names}<span class="message{spoken}" title="{escape(said)}">'
         f'{escape(said)}</span></span><span class="line soft small">{render_id(commit.id)} '
-        f"{render_author(commit)}</span></li>"
+        f"{author_html(commit)}</span></li>"
     )

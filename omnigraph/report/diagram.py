@@ -6,9 +6,11 @@ from html import escape
 
 from omnigraph.look.colours import colour_types
 from omnigraph.look.words import counted
+from omnigraph.notebook.picture import Picture
 from omnigraph.report.layout import BOX_HEIGHT, BOX_WIDTH, Point, lay_out
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.syntax.problems import shorten
+from omnigraph.versioning.snapshot import Snapshot
 
 _LONGEST_NAME, _LONGEST_LABEL = 20, 26
 _SHOWN_NAMES = 2
@@ -82,6 +84,22 @@ def draw_schema(catalog: Catalog, counts: Mapping[str, int]) -> str:
     )
 
 
+def picture_schema(snapshot: Snapshot) -> Picture:
+    """Return the types of a snapshot as a picture for notebooks, each with its properties."""
+    catalog = snapshot.catalog
+    counts = {key: state.row_count for key, state in snapshot.commit.tables.items()}
+    kinds = (counted(len(catalog.nodes), "node type"), counted(len(catalog.edges), "edge type"))
+    title = f"Schema: {' and '.join(kinds)}"
+    details = {name: _properties(node) for name, node in catalog.nodes.items()}
+    return Picture(title, draw_schema(catalog, counts), details, ("diagram",))
+
+
+def _properties(node: NodeType) -> dict[str, str]:
+    return {
+        name: f"{each.type}{'?' if each.nullable else ''}" for name, each in node.properties.items()
+    }
+
+
 def _bundle(catalog: Catalog) -> dict[tuple[str, str], list[EdgeType]]:
     """Return the edge types between each two node types; an interface stands for all of its own."""
     lines: dict[tuple[str, str], list[EdgeType]] = {}
@@ -100,7 +118,7 @@ def _draw_box(node: NodeType, at: Point, count: int, colour: int) -> str:
     stripe = f"M3 0h3v{BOX_HEIGHT}h-3a3 3 0 0 1-3-3v-{BOX_HEIGHT - 6}a3 3 0 0 1 3-3"
     about = f"{counted(count, 'node')} · {counted(len(node.properties), 'property')}"
     return (
-        f'<g class="box" data-colour="{colour}" data-type="{escape(node.name)}" '
+        f'<g class="box" data-colour="{colour}" data-node="{escape(node.name)}" '
         f'transform="translate({at.x:.1f} {at.y:.1f})">'
         f'<rect width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="6"/>'
         f'<path class="stripe" d="{stripe}"/>'

@@ -8,18 +8,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from omnigraph.data.result import Result
+from omnigraph.data.result import Result, result_html
 from omnigraph.look.colours import colour_types
-from omnigraph.look.style import page_style
+from omnigraph.look.style import SCOPE, page_style, sheet
 from omnigraph.look.words import counted
+from omnigraph.merge.differences import render_counts, render_differences, render_type
 from omnigraph.merge.row_change import Change, Op
 from omnigraph.report.authors import Authors, BlamedGraph, find_authors
-from omnigraph.report.commits import render_author, render_commits, render_id
+from omnigraph.report.commits import render_commits, render_id
 from omnigraph.report.diagram import draw_schema
-from omnigraph.report.differences import render_counts, render_differences, render_type
 from omnigraph.schema.catalog import EdgeType, NodeType, Property, StoredType
 from omnigraph.schema.steps import MigrationStep
-from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.commit import Commit, author_html
 from omnigraph.versioning.snapshot import Snapshot
 
 _MOST_CHANGES = 50
@@ -116,7 +116,8 @@ class Page:
         return (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<title>{title} · OmniGraph</title><style>{_style()}</style></head><body>"
+            f"<title>{title} · OmniGraph</title><style>{_style()}</style></head>"
+            f'<body class="{SCOPE}">'
             f"{''.join(parts)}</main><footer>Made by OmniGraph from {where}</footer>"
             "</body></html>\n"
         )
@@ -137,7 +138,7 @@ class Page:
         yield f'<header><div class="brand">{_ICON}<b>OmniGraph</b> report</div>'
         yield f'<h1>{title}</h1><p class="summary">{" · ".join(facts)}</p>'
         yield f'<p class="summary soft small"><span class="badge">{escape(commit.branch)}</span>'
-        yield f"{render_id(commit.id)} {render_author(commit)}{said}</p></header><main>"
+        yield f"{render_id(commit.id)} {author_html(commit)}{said}</p></header><main>"
 
     def _schema(self) -> Iterable[str]:
         catalog = self.snapshot.catalog
@@ -197,7 +198,7 @@ class Page:
                 yield '<p class="soft">no row differs</p>'
                 continue
             yield render_counts(each.stats, self._colours())
-            yield render_differences(each.shown, each.authors, self._colours())
+            yield render_differences(each.shown, self._colours(), each.authors.of)
             if each.more > 0:
                 yield f'<p class="soft">… and {each.more:,} more</p>'
 
@@ -207,7 +208,7 @@ class Page:
         for title, found in self.answered.items():
             rows = f'<span class="soft small">{counted(len(found), "row")}</span>'
             yield f"<h3>{escape(title)} {rows}</h3>"
-            yield _scroll_sideways(found._repr_html_(), f"Rows of {title}")
+            yield _scroll_sideways(result_html(found), f"Rows of {title}")
 
     def _count(self, stored: StoredType) -> int:
         state = self.snapshot.commit.tables.get(stored.identity)
@@ -255,7 +256,8 @@ def _compare(graph: ShownGraph, title: str, found: ShownChanges) -> Comparison:
 
 @cache
 def _style() -> str:
-    return f"{page_style()}\n{_STYLE.read_text(encoding='utf-8')}"
+    sheets = map(sheet, ("table", "diff", "diagram"))
+    return "\n".join([page_style(), *sheets, _STYLE.read_text(encoding="utf-8")])
 
 
 def _render_property(item: Property) -> str:

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import blake2b
+from html import escape
 from typing import Any, Self, TypeAlias
 
 from omnigraph.errors import Json
-from omnigraph.html import html_facts
+from omnigraph.html import html_facts, notebook_part
 from omnigraph.storage import layout
 
 
@@ -113,7 +114,7 @@ class Commit:
             ("actor", self.actor),
             ("message", self.message),
         ]
-        return html_facts(f"Commit {self.id}", facts)
+        return notebook_part(html_facts(f"Commit {self.id}", facts))
 
     @property
     def time(self) -> datetime:
@@ -169,10 +170,21 @@ class Commit:
         )
 
 
+def commit_row_id(commit_id: str) -> str:
+    """Return the object id of a commit's record in the manifest."""
+    return f"commit:{commit_id}"
+
+
 def time_text(microseconds: int) -> str:
     """Return a time since 1970 for a person to read, to the second, in UTC."""
     when = datetime.fromtimestamp(microseconds / 1_000_000, UTC)
     return when.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def author_html(commit: Commit) -> str:
+    """Return who made a commit, and when, as HTML."""
+    who = f'<span class="actor">{escape(commit.actor)}</span> ' if commit.actor else ""
+    return f'{who}<time class="soft">{time_text(commit.created_at)}</time>'
 
 
 def with_commits(document: Mapping[str, Json], *commits: Commit | None) -> dict[str, Json]:

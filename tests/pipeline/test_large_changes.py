@@ -9,6 +9,7 @@ import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.data.values import lookup
+from omnigraph.write.load import load as loading
 from omnigraph.write.load import replaced
 from tests.pipeline.loads import engine
 
@@ -82,6 +83,7 @@ def test_tasks_remove_the_rows_that_others_replace(
 ) -> None:
     for name in ("_FEW_ROWS", "_MOST_HELD", "_ROWS_PER_TASK"):
         monkeypatch.setattr(replaced, name, 0)
+    monkeypatch.setattr(loading, "_HELD_BYTES", 0)
     graph = init(tmp_path / "graph", SCHEMA, durable=False)
     for first in (0, 100, 200, 300):
         numbers = np.arange(first, first + 100)

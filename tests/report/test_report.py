@@ -130,7 +130,7 @@ def test_a_change_says_what_was_before_and_after_and_who_made_it(graph: Graph) -
 
     page = graph.report(compared={"Lately": graph.diff(before, "main")})
 
-    rows = re.findall(r'<tbody class="(\w+)">(.*?)</tbody>', page.partition("Lately")[2])
+    rows = re.findall(r'<tbody class="(\w+)"[^>]*>(.*?)</tbody>', page.partition("Lately")[2])
     found = {kind: " ".join(re.sub(r"<[^>]+>", " ", row).split()) for kind, row in rows}
     assert re.search("~ changed Person ann ida .* note null gone", found["changed"])
     assert re.search("− removed Person bo jo ", found["removed"])
@@ -145,7 +145,7 @@ def test_who_deleted_on_a_branch_is_known_behind_its_merge(graph: Graph) -> None
 
     page = graph.report(compared={"Lately": graph.diff(before, "main")})
 
-    removed = re.findall(r'<tbody class="removed">(.*?)</tbody>', page)
+    removed = re.findall(r'<tbody class="removed"[^>]*>(.*?)</tbody>', page)
     assert len(removed) == 1
     assert '<span class="actor">jo</span>' in removed[0]
 
@@ -156,7 +156,7 @@ def test_only_so_many_changes_are_shown_and_the_rest_is_counted(graph: Graph) ->
 
     page = graph.report(compared={"Lately": graph.diff(before, "main")})
 
-    assert page.count('<tbody class="added">') == 50
+    assert page.count('<tbody class="added"') == 50
     assert "… and 20 more" in page
 
 

@@ -1,20 +1,21 @@
-"""Differences: changed rows as a table with before, after and author."""
+"""Differences: changed rows as a table for pages and notebooks, with before, after and author."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 
 from omnigraph.merge.row_change import Change, Op
-from omnigraph.report.authors import Authors
-from omnigraph.report.commits import render_author
 from omnigraph.schema.values import to_json_value
 from omnigraph.syntax.problems import shorten
-from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.commit import Commit, author_html
 
 SIGNS = {Op.INSERT: "+", Op.DELETE: "−", Op.UPDATE: "~"}
 CLASSES = {Op.INSERT: "added", Op.DELETE: "removed", Op.UPDATE: "changed"}
 _LONGEST_VALUE = 300
 _HEAD = ("change", "author", "property", "before", "after")
+
+# The commit that gave a property of a change its value, or deleted the row, if it is known.
+AuthorOf = Callable[[Change, str], Commit | None]
 
 
 def render_counts(stats: Mapping[str, Mapping[Op, int]], colours: Mapping[str, int]) -> str:
@@ -33,12 +34,14 @@ def render_type(name: str, colours: Mapping[str, int]) -> str:
 
 
 def render_differences(
-    changes: Sequence[Change], authors: Authors, colours: Mapping[str, int]
+    changes: Iterable[Change], colours: Mapping[str, int], author_of: AuthorOf | None = None
 ) -> str:
-    """Return changes as a table, with a line for each property."""
-    head = "".join(f'<th scope="col">{name}</th>' for name in _HEAD)
-    rows = "".join(_render_change(each, authors, colours) for each in changes)
-    return f'<table class="diff"><thead><tr>{head}</tr></thead>{rows}</table>'
+    """Return changes as a table, with a line for each property, and who made them if it is told."""
+    named = [name for name in _HEAD if name != "author" or author_of is not None]
+    head = "".join(f'<th scope="col">{name}</th>' for name in named)
+    rows = "".join(_render_change(each, colours, author_of) for each in changes)
+    name = "diff" if author_of is None else "diff authored"
+    return f'<table class="{name}"><thead><tr>{head}</tr></thead>{rows}</table>'
 
 
 def _counts(counts: Mapping[Op, int]) -> Iterator[str]:
@@ -47,7 +50,7 @@ def _counts(counts: Mapping[Op, int]) -> Iterator[str]:
             yield f'<span class="{CLASSES[op]}">{sign}{counts[op]:,}</span>'
 
 
-def _render_change(change: Change, authors: Authors, colours: Mapping[str, int]) -> str:
+def _render_change(change: Change, colours: Mapping[str, int], author_of: AuthorOf | None) -> str:
     names = list(_fields(change)) or [""]
     ends = change.endpoints
     what = change.id if ends is None else f"{ends[0]} → {ends[1]}"
@@ -56,9 +59,7 @@ def _render_change(change: Change, authors: Authors, colours: Mapping[str, int])
         f'{SIGNS[change.op]}</span><span class="hidden">{CLASSES[change.op]} </span> '
         f'{render_type(change.type_name, colours)}<br><span class="id">{escape(what)}</span></th>'
     )
-    commits = [authors.of(change, name) for name in names]
-    # One author of all is told once.
-    told = commits[:1] if len(set(map(_id_of, commits))) == 1 else commits
+    told = _authors(change, names, author_of)
     span = len(names) if len(told) == 1 else 1
     lines = []
     for place, name in enumerate(names):
@@ -71,7 +72,18 @@ def _render_change(change: Change, authors: Authors, colours: Mapping[str, int])
             f'<td class="property">{escape(name)}</td>'
             f'<td class="before">{before}</td><td class="after">{after}</td></tr>'
         )
-    return f'<tbody class="{CLASSES[change.op]}">{"".join(lines)}</tbody>'
+    about = f'class="{CLASSES[change.op]}" data-type="{escape(change.type_name)}"'
+    return f"<tbody {about}>{''.join(lines)}</tbody>"
+
+
+def _authors(
+    change: Change, names: Sequence[str], author_of: AuthorOf | None
+) -> list[Commit | None]:
+    """Return the commit of each property, or only one that is that of all."""
+    if author_of is None:
+        return []
+    commits = [author_of(change, name) for name in names]
+    return commits[:1] if len(set(map(_id_of, commits))) == 1 else commits
 
 
 def _id_of(commit: Commit | None) -> str | None:
@@ -79,7 +91,7 @@ def _id_of(commit: Commit | None) -> str | None:
 
 
 def _author(commit: Commit | None) -> str:
-    return "" if commit is None else render_author(commit)
+    return "" if commit is None else author_html(commit)
 
 
 def _fields(change: Change) -> Iterable[str]:
