@@ -27,6 +27,7 @@ from omnigraph.aio.items import (
     changes_of,
 )
 from omnigraph.aio.queries import AsyncQueries
+from omnigraph.api.algorithms import Algorithms
 from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph
 from omnigraph.api.view import View
@@ -36,6 +37,7 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.retention import GRACE
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.write.receipt import Receipt
 from omnigraph.write.resolved import Choice
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
     import networkx
 
+    from omnigraph.aio.computed import AsyncAlgorithmResult
     from omnigraph.api.operations.reviews import BranchStatus
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.data.result import Result
@@ -80,6 +83,196 @@ if TYPE_CHECKING:
 Place: TypeAlias = Union[str, "AsyncView"]
 
 
+class AsyncAlgorithms(Handle[Algorithms]):
+    """What the shape of a graph says of its nodes.
+
+    `edges` are the types of the edges that count, without any all; `types` those of the nodes in
+    the result, without any those at the ends of the edges. With `engine="spark"` Spark computes
+    components, PageRank, communities and triangles.
+    """
+
+    async def pagerank(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        types: str | Iterable[str] = (),
+        direction: str | None = None,
+        weight: str | None = None,
+        damping: float | None = None,
+        tolerance: float | None = None,
+        engine: str | None = None,
+    ) -> AsyncAlgorithmResult:
+        """Return the `rank` of each node; all of them together are 1.
+
+        Ranks are passed on along the edges (`direction` is `out`, `in` or `both`), by the numbers
+        in the property `weight`; the damping is 0.85. It ends when the ranks of all nodes together
+        change by less than the tolerance, 1e-9.
+        """
+        from omnigraph.aio.computed import AsyncAlgorithmResult
+
+        return AsyncAlgorithmResult.of(
+            self._calls,
+            await self._calls.run(
+                self._handle.pagerank,
+                edges,
+                types=types,
+                direction=direction,
+                weight=weight,
+                damping=damping,
+                tolerance=tolerance,
+                engine=engine,
+            ),
+        )
+
+    async def components(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        types: str | Iterable[str] = (),
+        direction: str | None = None,
+        engine: str | None = None,
+    ) -> AsyncAlgorithmResult:
+        """Return the `component` of each node: nodes that edges join have the same number.
+
+        With the direction `out` these are nodes that can reach each other along the edges (strong
+        components), with `both`, the usual one, direction does not matter (weak components).
+        """
+        from omnigraph.aio.computed import AsyncAlgorithmResult
+
+        return AsyncAlgorithmResult.of(
+            self._calls,
+            await self._calls.run(
+                self._handle.components, edges, types=types, direction=direction, engine=engine
+            ),
+        )
+
+    async def communities(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        types: str | Iterable[str] = (),
+        method: str | None = None,
+        weight: str | None = None,
+        resolution: float | None = None,
+        engine: str | None = None,
+    ) -> AsyncAlgorithmResult:
+        """Return the `community` of each node: groups with many edges inside, and few between.
+
+        The method `labels`, the usual one, passes labels on between neighbours until each has the
+        one that most of its neighbours have. `louvain` makes groups of the highest modularity that
+        it finds; it takes a `weight`, and a `resolution` above 1 for more and smaller groups.
+        """
+        from omnigraph.aio.computed import AsyncAlgorithmResult
+
+        return AsyncAlgorithmResult.of(
+            self._calls,
+            await self._calls.run(
+                self._handle.communities,
+                edges,
+                types=types,
+                method=method,
+                weight=weight,
+                resolution=resolution,
+                engine=engine,
+            ),
+        )
+
+    async def betweenness(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        types: str | Iterable[str] = (),
+        direction: str | None = None,
+        weight: str | None = None,
+        samples: int | None = None,
+        seed: int | None = None,
+        engine: str | None = None,
+    ) -> AsyncAlgorithmResult:
+        """Return the `betweenness` of each node: which part of all shortest paths leads through it.
+
+        The property `weight` is the length of an edge. The time grows with nodes times edges;
+        `samples` estimates it from the paths of so many nodes, chosen by the `seed`.
+        """
+        from omnigraph.aio.computed import AsyncAlgorithmResult
+
+        return AsyncAlgorithmResult.of(
+            self._calls,
+            await self._calls.run(
+                self._handle.betweenness,
+                edges,
+                types=types,
+                direction=direction,
+                weight=weight,
+                samples=samples,
+                seed=seed,
+                engine=engine,
+            ),
+        )
+
+    async def k_core(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        types: str | Iterable[str] = (),
+        engine: str | None = None,
+    ) -> AsyncAlgorithmResult:
+        """Return the `core` of each node: the largest k such that it is in the k-core.
+
+        That is the part of a graph in which each node has at least k neighbours.
+        """
+        from omnigraph.aio.computed import AsyncAlgorithmResult
+
+        return AsyncAlgorithmResult.of(
+            self._calls,
+            await self._calls.run(self._handle.k_core, edges, types=types, engine=engine),
+        )
+
+    async def triangles(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        types: str | Iterable[str] = (),
+        engine: str | None = None,
+    ) -> AsyncAlgorithmResult:
+        """Return in how many `triangles` each node is; direction does not matter."""
+        from omnigraph.aio.computed import AsyncAlgorithmResult
+
+        return AsyncAlgorithmResult.of(
+            self._calls,
+            await self._calls.run(self._handle.triangles, edges, types=types, engine=engine),
+        )
+
+    async def similarity(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        types: str | Iterable[str] = (),
+        direction: str | None = None,
+        limit: int | None = None,
+        least: float | None = None,
+        engine: str | None = None,
+    ) -> AsyncAlgorithmResult:
+        """Return for each node the `other` nodes that are most like it, at most `limit` of them.
+
+        Their `similarity` is the part of the neighbours of both that they have in common
+        (Jaccard), and `least` or more. The usual limit is 10.
+        """
+        from omnigraph.aio.computed import AsyncAlgorithmResult
+
+        return AsyncAlgorithmResult.of(
+            self._calls,
+            await self._calls.run(
+                self._handle.similarity,
+                edges,
+                types=types,
+                direction=direction,
+                limit=limit,
+                least=least,
+                engine=engine,
+            ),
+        )
+
+
 class AsyncView(Handle[View]):
     """A graph at one commit; it can be read, and never changes."""
 
@@ -112,6 +305,11 @@ class AsyncView(Handle[View]):
     def queries(self) -> AsyncQueries:
         """The stored queries that the actor may run here; `queries["name"](key=value)` runs one."""
         return AsyncQueries(self._calls, self._handle.queries)
+
+    @property
+    def algo(self) -> AsyncAlgorithms:
+        """What the shape of the graph says of its nodes: `algo.pagerank("Follows")`."""
+        return AsyncAlgorithms(self._handle.algo, self._calls)
 
     async def query(
         self,
@@ -553,6 +751,11 @@ class AsyncGraph(Handle[Graph]):
     def queries(self) -> AsyncQueries:
         """The stored queries that the actor may run on `main`; see `View.queries`."""
         return AsyncQueries(self._calls, self._handle.queries)
+
+    @property
+    def algo(self) -> AsyncAlgorithms:
+        """What the shape of `main` says of its nodes; see `View.algo`."""
+        return AsyncAlgorithms(self._handle.algo, self._calls)
 
     def branch(
         self,

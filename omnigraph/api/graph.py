@@ -16,8 +16,8 @@ from omnigraph.api.branch import Branch
 from omnigraph.api.closing import Closing
 from omnigraph.api.log import Log
 from omnigraph.api.operation import place_fields
-from omnigraph.api.texts import schema_source
-from omnigraph.api.view import Place, View, check_limit, names_of, place_of
+from omnigraph.api.texts import names_of, schema_source
+from omnigraph.api.view import Place, View, check_limit, place_of
 from omnigraph.errors import InputError, OmniGraphError, OutcomeUnknownError
 from omnigraph.html import html_facts, notebook_part
 from omnigraph.schema.catalog import Catalog
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from threading import Event
     from typing import Unpack
 
+    from omnigraph.api.algorithms import Algorithms
     from omnigraph.api.operations.reviews import BranchStatus
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.api.queries import Queries
@@ -136,6 +137,11 @@ class Graph(Closing):
     def queries(self) -> Queries:
         """The stored queries that the actor may run on `main`; see `View.queries`."""
         return self.branch().queries
+
+    @property
+    def algo(self) -> Algorithms:
+        """What the shape of `main` says of its nodes; see `View.algo`."""
+        return self.branch().algo
 
     def branch(
         self,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 from omnigraph.api import operations
 from omnigraph.api.backend import USUAL, Backend, CallOptions
 from omnigraph.api.operation import Operation, R, place_fields
-from omnigraph.api.texts import NamedQuery, named_query, query_source
+from omnigraph.api.texts import NamedQuery, named_query, names_of, query_source
 from omnigraph.errors import InputError
 from omnigraph.html import html_facts, notebook_part
 from omnigraph.schema.catalog import Catalog
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     import networkx
 
+    from omnigraph.api.algorithms import Algorithms
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.api.queries import Queries
     from omnigraph.data.result import Result, ResultStream
@@ -87,6 +88,13 @@ class View:
         from omnigraph.api.queries import Queries
 
         return Queries(self._run, place_fields(self.place), self._notes)
+
+    @property
+    def algo(self) -> Algorithms:
+        """What the shape of the graph says of its nodes: `algo.pagerank("Follows")`."""
+        from omnigraph.api.algorithms import Algorithms
+
+        return Algorithms(self._run, place_fields(self.place))
 
     @property
     def _notes(self) -> dict[str, Any]:
@@ -321,16 +329,6 @@ def check_limit(limit: int, most: int) -> None:
     """Raise InputError unless a number of members is one that an answer can have."""
     if not isinstance(limit, int) or not 1 <= limit <= most:
         raise InputError(f"a limit is a whole number from 1 to {most:,}, not {limit!r}")
-
-
-def names_of(given: Iterable[str], what: str) -> list[str]:
-    """Return names that a caller lists; one alone may stand for itself."""
-    if isinstance(given, str):
-        return [given]
-    names = list(given) if isinstance(given, Iterable) else None
-    if names is None or not all(isinstance(each, str) for each in names):
-        raise InputError(f"'{what}' is a list of names, not a {type(given).__name__}")
-    return names
 
 
 def filter_fields(kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from omnigraph.telemetry.spans import Kind, span
 _FAMILIES = {
     "read": "reads",
     "explore": "explore",
+    "algorithms": "algorithms",
     "editing": "editing",
     "write": "writes",
     "queries": "queries",
@@ -68,8 +69,11 @@ class LocalBackend:
 
     def stream(self, operation: Operation[Any], options: CallOptions = USUAL) -> Iterator[bytes]:
         """Run an operation and return its rows as bytes."""
+        from omnigraph.api.operations.algorithms import RunAlgorithm
+
         found = self.run(operation, options)
-        pieces: Iterator[bytes] = found.to_ipc() if isinstance(operation, ReadRows) else found
+        is_rows = isinstance(operation, ReadRows | RunAlgorithm)
+        pieces: Iterator[bytes] = found.to_ipc() if is_rows else found
         return pieces
 
     def pin(self, place: str) -> Pin:

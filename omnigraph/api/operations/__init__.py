@@ -4,6 +4,7 @@ commits      the history of a branch
 read         queries, rows, schemas and single values of a branch or commit
 explore      nodes that a text means, and the nodes around one
 editing      what an editor asks about a text: its problems, and what may come next
+algorithms   something of nodes computed, to see it or as a property of them
 write        mutations and loads
 queries      stored queries: which there are, what one takes, and to run it
 schemas      plans to give a branch other types, and their application
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from omnigraph.api.operations import (
+        algorithms,
         branches,
         changes,
         commits,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "algorithms",
     "branches",
     "changes",
     "commits",

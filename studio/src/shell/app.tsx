@@ -162,7 +162,7 @@ function Inside({ session, inside }: { session: Session; inside: ReturnType<type
   useEffect(
     () =>
       listen(() => ({
-        rooms: Object.fromEntries(ENTRIES.map((each) => [each.key, () => go({ room: each.room })])),
+        rooms: Object.fromEntries(ENTRIES.map((each) => [each.key, () => enter(each, go)])),
         single: { '?': () => setShown('help'), b: () => setShown('place'), r: refresh, '/': focusMain },
       })),
     [go, refresh],
@@ -212,6 +212,12 @@ function RoomOf({ entry, config }: { entry: RoomEntry; config: { error: unknown;
   if (config.error !== null && config.value === null) return <Failure error={config.error} retry={config.retry} />
   if (Room === null || config.value === null) return <Loading what={entry.title} />
   return <Room />
+}
+
+/** Go to a room by a key; what Tab reaches next is in the room. */
+function enter(entry: RoomEntry, go: Studio['go']): void {
+  go({ room: entry.room })
+  document.getElementById('room')?.focus()
 }
 
 function focusMain(): void {
