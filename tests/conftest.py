@@ -1,5 +1,7 @@
 """What all tests share."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 from xdist.remote import Producer
@@ -17,14 +19,22 @@ settings.load_profile("tests")
 # What Spark runs in is one process, so that there is one session. All other files go to whichever
 # process is free, those that take long first, so that no process waits for another at the end.
 SPARK_FOLDER = "tests/pipeline/"
-LONG = (
+FIRST = (
     SPARK_FOLDER,
+    "tests/studio/",
     "tests/merging/test_histories.py",
     "tests/docs/",
     "tests/properties/",
     "tests/crashes/",
-    "tests/server/test_bootstrap.py",
+    "tests/attack/",
+    "tests/promises/",
+    "tests/server/",
+    "tests/merging/",
+    "tests/engine/",
     "tests/changes/",
+    "tests/cli/",
+    "tests/adapters/",
+    "tests/aio/",
 )
 
 
@@ -43,12 +53,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     return _Sharing(config, log)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the files of the long lane alone in the other one, which need not import them."""
+    if config.getoption("markexpr") != "not long":
+        return None
+    return collection_path.relative_to(config.rootpath).as_posix() in lanes.LONG or None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the long forms, and put the files first that take long."""
     for item in items:
         if item.nodeid.startswith(lanes.LONG):
             item.add_marker(pytest.mark.long)
-    places = {prefix: place for place, prefix in enumerate(LONG)}
+    places = {prefix: place for place, prefix in enumerate(FIRST)}
 
     def place(item: pytest.Item) -> int:
         found = (at for prefix, at in places.items() if item.nodeid.startswith(prefix))

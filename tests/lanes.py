@@ -1,8 +1,9 @@
 """Lanes: which tests run when: quick ones at every change, long ones in CI.
 
 `make quick` runs the folders and files of QUICK. `make test` runs all tests but those of LONG, and
-`make test-long` runs these. Every promise has a test outside of LONG; what is there are its random,
-repeated and killed forms.
+`make test-long` runs these, and single tests and cases that carry the mark `long` themselves.
+Every promise has a test outside of the long lane; what is there are its random, repeated and
+killed forms.
 """
 
 QUICK = (
@@ -33,6 +34,7 @@ LONG = (
     "tests/changes/test_operation_ids.py",
     "tests/changes/test_random_programs.py",
     "tests/cli/test_terminal.py",
+    "tests/clients/test_typescript_page.py",
     "tests/crashes/test_crash_at_every_step.py",
     "tests/crashes/test_kill_minus_nine.py",
     "tests/crashes/test_power_loss.py",
@@ -56,6 +58,7 @@ LONG = (
     "tests/merging/test_kills.py",
     "tests/merging/test_patch.py",
     "tests/merging/test_symmetry.py",
+    "tests/pipeline/test_algorithms.py",
     "tests/pipeline/test_bounds.py",
     "tests/pipeline/test_doctor.py",
     "tests/pipeline/test_embed.py",
@@ -83,9 +86,11 @@ LONG = (
     "tests/protocol/test_replays_of_heads.py",
     "tests/server/test_bootstrap.py",
     "tests/server/test_large_answers.py",
+    "tests/server/test_openapi.py",
     "tests/server/test_operating.py",
     "tests/server/test_process.py",
     "tests/server/test_stopping.py",
     "tests/server/test_workers.py",
+    "tests/studio/test_canvas.py",
     "tests/studio/test_screens.py",
 )

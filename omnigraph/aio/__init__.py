@@ -4,6 +4,7 @@ opening    makes, opens and connects to graphs
 handles    the handles themselves, made from the blocking ones
 handle     a blocking handle, and the threads in which its methods run
 queries    stored queries, each an async function of its parameters
+computed   the rows of an algorithm, whose writing is awaited
 items      what is read as it is used: items, batches, changes and blocks
 calls      runs what blocks in threads; a cancelled task cancels what it waits for
 backend    a graph at hand whose operations end when their call is cancelled

@@ -3,6 +3,8 @@
 Each method has the name, the parameters and the promise of the blocking one, which it runs.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -25,27 +27,18 @@ from omnigraph.aio.items import (
     changes_of,
 )
 from omnigraph.aio.queries import AsyncQueries
+from omnigraph.api.algorithms import Algorithms
 from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph
-from omnigraph.api.operations.reviews import BranchStatus
 from omnigraph.api.view import View
-from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
-from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
-from omnigraph.merge.blamed import Blamed
-from omnigraph.merge.conflict import Resolutions, Side
-from omnigraph.merge.outcome import Merge
-from omnigraph.merge.review_record import Review
-from omnigraph.merge.run_record import RunRecord
-from omnigraph.policy.rights import Rights
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.retention import GRACE
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.write.load.loaded import Ingested, Loaded
 from omnigraph.write.receipt import Receipt
-from omnigraph.write.resolved import Choice, Resolved
+from omnigraph.write.resolved import Choice
 
 if TYPE_CHECKING:
     from threading import Event
@@ -53,12 +46,23 @@ if TYPE_CHECKING:
 
     import networkx
 
+    from omnigraph.aio.computed import AsyncAlgorithmResult
+    from omnigraph.api.operations.reviews import BranchStatus
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.data.result import Result
+    from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
     from omnigraph.export.export import ExportKeywords, ExportResult
     from omnigraph.maintain.backup import BackupKeywords
     from omnigraph.maintain.optimize import OptimizeKeywords
+    from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
+    from omnigraph.merge.blamed import Blamed
+    from omnigraph.merge.conflict import Resolutions, Side
+    from omnigraph.merge.outcome import Merge
     from omnigraph.merge.review_page import ReviewPage
+    from omnigraph.merge.review_record import Review
+    from omnigraph.merge.run_record import RunRecord
+    from omnigraph.notebook.picture import Picture
+    from omnigraph.policy.rights import Rights
     from omnigraph.query.editor.complete import Completions
     from omnigraph.query.editor.diagnose import Diagnosis
     from omnigraph.read.blob import Blob
@@ -71,9 +75,202 @@ if TYPE_CHECKING:
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.session import SparkSettings
     from omnigraph.write.load.inputs import Data
+    from omnigraph.write.load.loaded import Ingested, Loaded
     from omnigraph.write.load.options import BulkKeywords, LoadKeywords
+    from omnigraph.write.receipt import Receipt
+    from omnigraph.write.resolved import Resolved
 
 Place: TypeAlias = Union[str, "AsyncView"]
+
+
+class AsyncAlgorithms(Handle[Algorithms]):
+    """What the shape of a graph says of its nodes.
+
+    `edges` are the types of the edges that count, without any all; `types` those of the nodes in
+    the result, without any those at the ends of the edges. With `engine="spark"` Spark computes
+    components, PageRank, communities and triangles.
+    """
+
+    async def pagerank(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        types: str | Iterable[str] = (),
+        direction: str | None = None,
+        weight: str | None = None,
+        damping: float | None = None,
+        tolerance: float | None = None,
+        engine: str | None = None,
+    ) -> AsyncAlgorithmResult:
+        """Return the `rank` of each node; all of them together are 1.
+
+        Ranks are passed on along the edges (`direction` is `out`, `in` or `both`), by the numbers
+        in the property `weight`; the damping is 0.85. It ends when the ranks of all nodes together
+        change by less than the tolerance, 1e-9.
+        """
+        from omnigraph.aio.computed import AsyncAlgorithmResult
+
+        return AsyncAlgorithmResult.of(
+            self._calls,
+            await self._calls.run(
+                self._handle.pagerank,
+                edges,
+                types=types,
+                direction=direction,
+                weight=weight,
+                damping=damping,
+                tolerance=tolerance,
+                engine=engine,
+            ),
+        )
+
+    async def components(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        types: str | Iterable[str] = (),
+        direction: str | None = None,
+        engine: str | None = None,
+    ) -> AsyncAlgorithmResult:
+        """Return the `component` of each node: nodes that edges join have the same number.
+
+        With the direction `out` these are nodes that can reach each other along the edges (strong
+        components), with `both`, the usual one, direction does not matter (weak components).
+        """
+        from omnigraph.aio.computed import AsyncAlgorithmResult
+
+        return AsyncAlgorithmResult.of(
+            self._calls,
+            await self._calls.run(
+                self._handle.components, edges, types=types, direction=direction, engine=engine
+            ),
+        )
+
+    async def communities(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        types: str | Iterable[str] = (),
+        method: str | None = None,
+        weight: str | None = None,
+        resolution: float | None = None,
+        engine: str | None = None,
+    ) -> AsyncAlgorithmResult:
+        """Return the `community` of each node: groups with many edges inside, and few between.
+
+        The method `labels`, the usual one, passes labels on between neighbours until each has the
+        one that most of its neighbours have. `louvain` makes groups of the highest modularity that
+        it finds; it takes a `weight`, and a `resolution` above 1 for more and smaller groups.
+        """
+        from omnigraph.aio.computed import AsyncAlgorithmResult
+
+        return AsyncAlgorithmResult.of(
+            self._calls,
+            await self._calls.run(
+                self._handle.communities,
+                edges,
+                types=types,
+                method=method,
+                weight=weight,
+                resolution=resolution,
+                engine=engine,
+            ),
+        )
+
+    async def betweenness(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        types: str | Iterable[str] = (),
+        direction: str | None = None,
+        weight: str | None = None,
+        samples: int | None = None,
+        seed: int | None = None,
+        engine: str | None = None,
+    ) -> AsyncAlgorithmResult:
+        """Return the `betweenness` of each node: which part of all shortest paths leads through it.
+
+        The property `weight` is the length of an edge. The time grows with nodes times edges;
+        `samples` estimates it from the paths of so many nodes, chosen by the `seed`.
+        """
+        from omnigraph.aio.computed import AsyncAlgorithmResult
+
+        return AsyncAlgorithmResult.of(
+            self._calls,
+            await self._calls.run(
+                self._handle.betweenness,
+                edges,
+                types=types,
+                direction=direction,
+                weight=weight,
+                samples=samples,
+                seed=seed,
+                engine=engine,
+            ),
+        )
+
+    async def k_core(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        types: str | Iterable[str] = (),
+        engine: str | None = None,
+    ) -> AsyncAlgorithmResult:
+        """Return the `core` of each node: the largest k such that it is in the k-core.
+
+        That is the part of a graph in which each node has at least k neighbours.
+        """
+        from omnigraph.aio.computed import AsyncAlgorithmResult
+
+        return AsyncAlgorithmResult.of(
+            self._calls,
+            await self._calls.run(self._handle.k_core, edges, types=types, engine=engine),
+        )
+
+    async def triangles(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        types: str | Iterable[str] = (),
+        engine: str | None = None,
+    ) -> AsyncAlgorithmResult:
+        """Return in how many `triangles` each node is; direction does not matter."""
+        from omnigraph.aio.computed import AsyncAlgorithmResult
+
+        return AsyncAlgorithmResult.of(
+            self._calls,
+            await self._calls.run(self._handle.triangles, edges, types=types, engine=engine),
+        )
+
+    async def similarity(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        types: str | Iterable[str] = (),
+        direction: str | None = None,
+        limit: int | None = None,
+        least: float | None = None,
+        engine: str | None = None,
+    ) -> AsyncAlgorithmResult:
+        """Return for each node the `other` nodes that are most like it, at most `limit` of them.
+
+        Their `similarity` is the part of the neighbours of both that they have in common
+        (Jaccard), and `least` or more. The usual limit is 10.
+        """
+        from omnigraph.aio.computed import AsyncAlgorithmResult
+
+        return AsyncAlgorithmResult.of(
+            self._calls,
+            await self._calls.run(
+                self._handle.similarity,
+                edges,
+                types=types,
+                direction=direction,
+                limit=limit,
+                least=least,
+                engine=engine,
+            ),
+        )
 
 
 class AsyncView(Handle[View]):
@@ -109,6 +306,11 @@ class AsyncView(Handle[View]):
         """The stored queries that the actor may run here; `queries["name"](key=value)` runs one."""
         return AsyncQueries(self._calls, self._handle.queries)
 
+    @property
+    def algo(self) -> AsyncAlgorithms:
+        """What the shape of the graph says of its nodes: `algo.pagerank("Follows")`."""
+        return AsyncAlgorithms(self._handle.algo, self._calls)
+
     async def query(
         self,
         source: str | Path | Source,
@@ -116,7 +318,7 @@ class AsyncView(Handle[View]):
         params: Mapping[str, object] | None = None,
         /,
         **keywords: object,
-    ) -> "Result":
+    ) -> Result:
         """Run a read; the parameters of the query are keywords, or a mapping, or both.
 
         A `Path` is a file of queries and a `str` is their text; a name is needed when there are
@@ -148,28 +350,26 @@ class AsyncView(Handle[View]):
         params: Mapping[str, object] | None = None,
         /,
         **keywords: object,
-    ) -> "Profile":
+    ) -> Profile:
         """Run a read and return its result with what each operator took, read and gave."""
         return await self._calls.run(self._handle.profile, source, name, params, **keywords)
 
-    async def explain(
-        self, source: str | Path | Source, name: str | None = None, /
-    ) -> "Explanation":
+    async def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
         """Return the plan of a read, and the road it would take; nothing is run."""
         return await self._calls.run(self._handle.explain, source, name)
 
-    async def lint(self, source: str | Path | Source) -> "Diagnosis":
+    async def lint(self, source: str | Path | Source) -> Diagnosis:
         """Return the problems of queries on this schema, and what each takes and returns."""
         return await self._calls.run(self._handle.lint, source)
 
-    async def complete(self, text: str, position: int) -> "Completions":
+    async def complete(self, text: str, position: int) -> Completions:
         """Return what may be written at a position of a text of queries, which need not parse.
 
         The position counts characters; items replace the text from `start` up to it.
         """
         return await self._calls.run(self._handle.complete, text, position)
 
-    async def search(self, text: str, *, types: Iterable[str] = (), limit: int = 20) -> "Hits":
+    async def search(self, text: str, *, types: Iterable[str] = (), limit: int = 20) -> Hits:
         """Return the nodes that a text may mean, best first: by key, by words and by meaning.
 
         Words are found in texts that the schema indexes, meaning in the vectors that it makes of
@@ -183,10 +383,10 @@ class AsyncView(Handle[View]):
         node_id: str,
         *,
         edge: str | None = None,
-        direction: "Direction | None" = None,
+        direction: Direction | None = None,
         limit: int = 50,
         after: str | None = None,
-    ) -> "Neighborhood":
+    ) -> Neighborhood:
         """Return a node with the number of its edges by type; with `edge`, some of these edges.
 
         They come by their ids with the nodes at their other ends; `after` goes on behind the
@@ -202,9 +402,13 @@ class AsyncView(Handle[View]):
             after=after,
         )
 
-    async def blob(self, type_name: str, row_id: str, name: str, /) -> "Blob | None":
+    async def blob(self, type_name: str, row_id: str, name: str, /) -> Blob | None:
         """Return a Blob property of one node or edge to read from; None when it is null."""
         return await self._calls.run(self._handle.blob, type_name, row_id, name)
+
+    async def schema_view(self) -> Picture:
+        """Return the types and how edges join them as a picture for notebooks."""
+        return await self._calls.run(self._handle.schema_view)
 
     async def blame(self, type_name: str, row_id: str) -> list[Blamed]:
         """Return for each property of a node or edge the commit that it has its value from."""
@@ -240,7 +444,7 @@ class AsyncView(Handle[View]):
         *,
         types: Sequence[str] = (),
         tables: Sequence[str] = (),
-        progress: "Progress | None" = None,
+        progress: Progress | None = None,
     ) -> AsyncItems[bytes]:
         """Return the rows as JSON lines, many at a time.
 
@@ -251,8 +455,8 @@ class AsyncView(Handle[View]):
         )
 
     async def export_to(
-        self, folder: str | os.PathLike[str], **how: "Unpack[ExportKeywords]"
-    ) -> "ExportResult":
+        self, folder: str | os.PathLike[str], **how: Unpack[ExportKeywords]
+    ) -> ExportResult:
         """Write the rows as files of a new or empty folder.
 
         The format is `jsonl` (the default) or `parquet`. A server does not do this.
@@ -261,7 +465,7 @@ class AsyncView(Handle[View]):
 
     async def to_networkx(
         self, *, types: Sequence[str] | None = None, edges: Sequence[str] | None = None
-    ) -> "networkx.MultiDiGraph":
+    ) -> networkx.MultiDiGraph:
         """Return the nodes of some types, or all, and the edges between them for networkx.
 
         A node is `(type, id)`, and so is the key of an edge; properties are attributes, but for
@@ -325,7 +529,7 @@ class AsyncBranch(AsyncView):
         )
 
     async def load(
-        self, data: "Data", *, type: str | None = None, **how: "Unpack[LoadKeywords]"
+        self, data: Data, *, type: str | None = None, **how: Unpack[LoadKeywords]
     ) -> Loaded:
         """Load rows as one commit, or raise ViolationsError and change nothing.
 
@@ -336,7 +540,7 @@ class AsyncBranch(AsyncView):
         """
         return await self._calls.run(self._handle.load, data, type=type, **how)
 
-    async def embed_again(self, *types: str, **how: "Unpack[LoadKeywords]") -> Loaded:
+    async def embed_again(self, *types: str, **how: Unpack[LoadKeywords]) -> Loaded:
         """Make all vectors of types anew, of all that have `@embed` without one, as one commit.
 
         They are made by the model that is chosen now, which queries and changes have to use then.
@@ -352,7 +556,7 @@ class AsyncBranch(AsyncView):
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
         expect_source: str | None = None,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> Merge:
         """Merge a branch or commit into this branch, as one commit with two parents.
 
@@ -380,7 +584,7 @@ class AsyncBranch(AsyncView):
         *,
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> Merge:
         """Return what a merge would do, conflicts included; nothing is written."""
         return await self._calls.run(
@@ -398,7 +602,7 @@ class AsyncBranch(AsyncView):
         actor: str | None = None,
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> Merge:
         """Undo what a commit did, as a new commit."""
         return await self._calls.run(
@@ -415,7 +619,7 @@ class AsyncBranch(AsyncView):
         commit_id: str,
         *,
         resolutions: Resolutions | Side | str | None = None,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> Merge:
         """Return what a revert would do, conflicts included; nothing is written."""
         return await self._calls.run(
@@ -423,7 +627,7 @@ class AsyncBranch(AsyncView):
         )
 
     async def plan_schema(
-        self, schema: str | Path | Source, **limits: "Unpack[TimeKeywords]"
+        self, schema: str | Path | Source, **limits: Unpack[TimeKeywords]
     ) -> SchemaPlan:
         """Return what a schema would change, and what is in its way; nothing is written."""
         return await self._calls.run(self._handle.plan_schema, schema, **limits)
@@ -433,7 +637,7 @@ class AsyncBranch(AsyncView):
         schema: str | Path | Source | SavedPlan,
         *,
         allow_data_loss: bool = False,
-        **limits: "Unpack[TimeKeywords]",
+        **limits: Unpack[TimeKeywords],
     ) -> SchemaApplied:
         """Get another schema, with everything that follows for the tables, as one commit.
 
@@ -517,7 +721,7 @@ class AsyncGraph(Handle[Graph]):
         """Who acts through this handle, and is noted with what changes."""
         return self._handle.actor
 
-    def acting_as(self, actor: str | None) -> "AsyncGraph":
+    def acting_as(self, actor: str | None) -> AsyncGraph:
         """Return a handle on the same graph for another actor; the policy asks about that one.
 
         Raises UnavailableError for a server's graph, where the token says who acts.
@@ -548,6 +752,11 @@ class AsyncGraph(Handle[Graph]):
         """The stored queries that the actor may run on `main`; see `View.queries`."""
         return AsyncQueries(self._calls, self._handle.queries)
 
+    @property
+    def algo(self) -> AsyncAlgorithms:
+        """What the shape of `main` says of its nodes; see `View.algo`."""
+        return AsyncAlgorithms(self._handle.algo, self._calls)
+
     def branch(
         self,
         name: str = MAIN,
@@ -556,9 +765,9 @@ class AsyncGraph(Handle[Graph]):
         message: str | None = None,
         expect: str | None = None,
         operation_id: str | None = None,
-        budget: "Budget | None" = None,
-        cancelled: "Event | None" = None,
-    ) -> "AsyncBranch":
+        budget: Budget | None = None,
+        cancelled: Event | None = None,
+    ) -> AsyncBranch:
         """Return a branch to read and to change; it need not be there until it is used.
 
         Changes are noted with the actor and the message. With `expect` a mutation is only done
@@ -582,11 +791,11 @@ class AsyncGraph(Handle[Graph]):
         self,
         target: Place = MAIN,
         *,
-        budget: "Budget | None" = None,
-        cancelled: "Event | None" = None,
-        engine: "Engine | str | None" = None,
-        spark: "SparkSettings | None" = None,
-    ) -> "AsyncView":
+        budget: Budget | None = None,
+        cancelled: Event | None = None,
+        engine: Engine | str | None = None,
+        spark: SparkSettings | None = None,
+    ) -> AsyncView:
         """Return a branch where it stands now, or a commit, to read from.
 
         Its queries stop with CancelledError soon after `cancelled` is set by another thread. They
@@ -635,7 +844,7 @@ class AsyncGraph(Handle[Graph]):
         types: Iterable[str] = (),
         limit: int = 100,
         after: str | None = None,
-    ) -> "ReviewPage":
+    ) -> ReviewPage:
         """Return what a branch would bring to another, in all, and a page of its changes.
 
         `after` goes on behind the `cursor` of a page; then only changes are told. Only the rows of
@@ -690,7 +899,7 @@ class AsyncGraph(Handle[Graph]):
             expect=expect,
         )
 
-    async def create_branch(self, name: str, source: Place = MAIN) -> "AsyncBranch":
+    async def create_branch(self, name: str, source: Place = MAIN) -> AsyncBranch:
         """Make a branch where another one, or a commit, stands, and return it."""
         return AsyncBranch(
             await self._calls.run(self._handle.create_branch, name, blocking_place(source)),
@@ -765,7 +974,7 @@ class AsyncGraph(Handle[Graph]):
         actor: str | None = None,
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> RunRecord:
         """Merge what a run wrote into its target; its branch is removed.
 
@@ -799,13 +1008,11 @@ class AsyncGraph(Handle[Graph]):
         params: Mapping[str, object] | None = None,
         /,
         **keywords: object,
-    ) -> "Result":
+    ) -> Result:
         """Run a read on `main` as it stands now."""
         return await self._calls.run(self._handle.query, source, name, params, **keywords)
 
-    async def explain(
-        self, source: str | Path | Source, name: str | None = None, /
-    ) -> "Explanation":
+    async def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
         """Return the plan of a read on `main`, and the road it would take; nothing is run."""
         return await self._calls.run(self._handle.explain, source, name)
 
@@ -816,7 +1023,7 @@ class AsyncGraph(Handle[Graph]):
         params: Mapping[str, object] | None = None,
         /,
         **keywords: object,
-    ) -> "Profile":
+    ) -> Profile:
         """Run a read on `main` and return its result with what each operator took."""
         return await self._calls.run(self._handle.profile, source, name, params, **keywords)
 
@@ -833,29 +1040,29 @@ class AsyncGraph(Handle[Graph]):
 
     async def load(
         self,
-        data: "Data",
+        data: Data,
         *,
         branch: str = MAIN,
         type: str | None = None,
-        **how: "Unpack[LoadKeywords]",
+        **how: Unpack[LoadKeywords],
     ) -> Loaded:
         """Load rows into a branch as one commit; see `Branch.load`."""
         return await self._calls.run(self._handle.load, data, branch=branch, type=type, **how)
 
     async def embed_again(
-        self, *types: str, branch: str = MAIN, **how: "Unpack[LoadKeywords]"
+        self, *types: str, branch: str = MAIN, **how: Unpack[LoadKeywords]
     ) -> Loaded:
         """Make all vectors of types anew; see `Branch.embed_again`."""
         return await self._calls.run(self._handle.embed_again, *types, branch=branch, **how)
 
     async def ingest(
         self,
-        data: "Data",
+        data: Data,
         *,
         branch: str,
         base: str = MAIN,
         type: str | None = None,
-        **how: "Unpack[LoadKeywords]",
+        **how: Unpack[LoadKeywords],
     ) -> Ingested:
         """Load rows into a branch, which is made from `base` by the same commit if need be.
 
@@ -871,7 +1078,7 @@ class AsyncGraph(Handle[Graph]):
         *,
         types: Sequence[str] = (),
         tables: Sequence[str] = (),
-        progress: "Progress | None" = None,
+        progress: Progress | None = None,
     ) -> AsyncItems[bytes]:
         """Return the rows of a branch or commit as JSON lines; see `View.export`."""
         return AsyncItems(
@@ -886,10 +1093,14 @@ class AsyncGraph(Handle[Graph]):
         )
 
     async def export_to(
-        self, folder: str | os.PathLike[str], target: Place = MAIN, **how: "Unpack[ExportKeywords]"
-    ) -> "ExportResult":
+        self, folder: str | os.PathLike[str], target: Place = MAIN, **how: Unpack[ExportKeywords]
+    ) -> ExportResult:
         """Write the rows of a branch or commit as files; see `View.export_to`."""
         return await self._calls.run(self._handle.export_to, folder, blocking_place(target), **how)
+
+    async def schema_view(self, target: Place = MAIN) -> Picture:
+        """Return the types of a branch or commit as a picture; see `View.schema_view`."""
+        return await self._calls.run(self._handle.schema_view, blocking_place(target))
 
     async def blame(self, type_name: str, row_id: str, target: Place = MAIN) -> list[Blamed]:
         """Return for each property of a node or edge the commit that it has its value from."""
@@ -979,7 +1190,7 @@ class AsyncGraph(Handle[Graph]):
         strict: bool = False,
         expect: str | None = None,
         expect_source: str | None = None,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> Merge:
         """Merge a branch or commit into a branch; see `Branch.merge`."""
         return await self._calls.run(
@@ -1002,7 +1213,7 @@ class AsyncGraph(Handle[Graph]):
         *,
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> Merge:
         """Return what a merge would do, conflicts included; nothing is written."""
         return await self._calls.run(
@@ -1022,7 +1233,7 @@ class AsyncGraph(Handle[Graph]):
         actor: str | None = None,
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> Merge:
         """Undo what a commit did, as a new commit of a branch."""
         return await self._calls.run(
@@ -1036,7 +1247,7 @@ class AsyncGraph(Handle[Graph]):
         )
 
     async def plan_schema(
-        self, schema: str | Path | Source, branch: Place = MAIN, **limits: "Unpack[TimeKeywords]"
+        self, schema: str | Path | Source, branch: Place = MAIN, **limits: Unpack[TimeKeywords]
     ) -> SchemaPlan:
         """Return what a schema would change on a branch; nothing is written."""
         return await self._calls.run(
@@ -1051,7 +1262,7 @@ class AsyncGraph(Handle[Graph]):
         actor: str | None = None,
         message: str | None = None,
         allow_data_loss: bool = False,
-        **limits: "Unpack[TimeKeywords]",
+        **limits: Unpack[TimeKeywords],
     ) -> SchemaApplied:
         """Apply a schema to a branch, with everything that follows for its rows, as one commit.
 
@@ -1072,8 +1283,8 @@ class AsyncGraph(Handle[Graph]):
         self,
         target: Place = MAIN,
         *,
-        compared: "Mapping[str, ShownChanges | AsyncChangeSet] | None" = None,
-        answered: "Mapping[str, Result] | None" = None,
+        compared: Mapping[str, ShownChanges | AsyncChangeSet] | None = None,
+        answered: Mapping[str, Result] | None = None,
         commits: int = 40,
     ) -> str:
         """Return a page of HTML about the graph, which opens without a network.
@@ -1095,7 +1306,7 @@ class AsyncGraph(Handle[Graph]):
             self._handle.merge_base, blocking_place(one), blocking_place(other)
         )
 
-    async def optimize(self, branch: str = MAIN, **how: "Unpack[OptimizeKeywords]") -> Optimized:
+    async def optimize(self, branch: str = MAIN, **how: Unpack[OptimizeKeywords]) -> Optimized:
         """Rewrite a branch in few large files, all indexed; no content changes.
 
         Small fragments are joined and indexes completed, as one commit that diffs and changes
@@ -1123,8 +1334,8 @@ class AsyncGraph(Handle[Graph]):
         branches: Iterable[str] = (),
         types: Iterable[str] = (),
         confirm: bool = False,
-        progress: "Progress | None" = None,
-        **limits: "Unpack[TimeKeywords]",
+        progress: Progress | None = None,
+        **limits: Unpack[TimeKeywords],
     ) -> Cleaned:
         """Remove what only old commits need; without `confirm`, report what that would be.
 
@@ -1151,8 +1362,8 @@ class AsyncGraph(Handle[Graph]):
         *,
         branches: Iterable[str] = (),
         types: Iterable[str] = (),
-        progress: "Progress | None" = None,
-        **limits: "Unpack[TimeKeywords]",
+        progress: Progress | None = None,
+        **limits: Unpack[TimeKeywords],
     ) -> Checkup:
         """Check everything that the graph is made of and name all damage; nothing is changed.
 
@@ -1163,7 +1374,7 @@ class AsyncGraph(Handle[Graph]):
             self._handle.fsck, branches=branches, types=types, progress=progress, **limits
         )
 
-    async def backup(self, dest: str | os.PathLike[str], **how: "Unpack[BackupKeywords]") -> Copied:
+    async def backup(self, dest: str | os.PathLike[str], **how: Unpack[BackupKeywords]) -> Copied:
         """Make a consistent copy of the graph in an empty place, or renew the one that is there.
 
         Others may write meanwhile: the copy is the graph as it was at one moment, with all history

@@ -5,6 +5,8 @@ closing     a handle that its `with` block closes
 view        a graph at one commit; it can be read, and never changes
 branch      a branch of a graph, read where it stands now; each change is one commit of it
 log         the commits of a branch, newest first, read as they are used
+algorithms  what the shape of a graph says of its nodes, one method for each algorithm
+computed    the rows of an algorithm, which can become a property of nodes
 queries     the stored queries of a branch or commit, each a function of its parameters
 registry    the files of stored queries, read and checked together
 texts       queries and schemas as a caller hands them over: a Path is a file, a str the text

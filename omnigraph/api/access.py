@@ -1,12 +1,14 @@
 """Access: what all handles of one graph share: its repository, its topology, its policy."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from omnigraph.data.derived.disk import DiskCache
 from omnigraph.data.derived.topology import Topology
@@ -24,7 +26,6 @@ from omnigraph.errors import (
     TagNotFoundError,
     ViolationsError,
 )
-from omnigraph.merge.run_record import RunRecord
 from omnigraph.policy.actions import Action, Decider, Request
 from omnigraph.query.stored import NO_QUERIES, StoredQueries
 from omnigraph.storage import layout
@@ -38,6 +39,9 @@ from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.short_ids import find_short, is_short
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import is_ulid
+
+if TYPE_CHECKING:
+    from omnigraph.merge.run_record import RunRecord
 
 _DERIVED_BYTES = 1 << 30
 _LOG = logging.getLogger("omnigraph.policy")
@@ -174,6 +178,13 @@ class Access:
         if tagged is not None and self._container(tagged, action) is not None:
             return self.repository.pin(self.commit(tagged, action))
         return self.standing(place, action)
+
+    def branch_name(self, place: str) -> str | None:
+        """Return the name of the branch that a place is; None for a tag or a commit."""
+        if is_ulid(place := self._named(place)):
+            return None
+        name = normalize_name(place)
+        return None if self._tagged(name) is not None else name
 
     def commit(self, commit_id: str, action: Action = Action.READ) -> Commit:
         """Return a commit that is in a branch to which the actor may do this."""

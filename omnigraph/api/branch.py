@@ -1,38 +1,37 @@
 """Branch: a branch of a graph, read where it stands now; each change is one commit of it."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.api import operations
 from omnigraph.api.backend import USUAL, Backend, CallOptions
 from omnigraph.api.log import Log
-from omnigraph.api.operations.branches import MergeBranch, RevertCommit
-from omnigraph.api.operations.changes import ListChanges
-from omnigraph.api.operations.commits import ListCommits
-from omnigraph.api.operations.schemas import ApplySchema, PlanSchema
-from omnigraph.api.operations.write import EmbedAgain, Load, Mutate, Resolve
 from omnigraph.api.texts import named_query, query_source, schema_source
 from omnigraph.api.view import Place, View, filter_fields, place_of
 from omnigraph.errors import InputError
-from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
-from omnigraph.merge.change_set import CommitChanges
-from omnigraph.merge.conflict import Resolutions, Side
-from omnigraph.merge.outcome import Merge
 from omnigraph.span import Source
 from omnigraph.syntax.problems import parse_choice
 from omnigraph.versioning.commit import Commit
-from omnigraph.write.load.loaded import Loaded, LoadMode
-from omnigraph.write.receipt import Receipt
-from omnigraph.write.resolved import Choice, Resolved
+from omnigraph.write.resolved import Choice
 
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
+    from omnigraph.merge.change_set import CommitChanges
+    from omnigraph.merge.conflict import Resolutions, Side
+    from omnigraph.merge.outcome import Merge
     from omnigraph.spark.deadline import TimeKeywords
     from omnigraph.write.load.inputs import Data
+    from omnigraph.write.load.loaded import Loaded
     from omnigraph.write.load.options import BulkKeywords, LoadKeywords
+    from omnigraph.write.receipt import Receipt
+    from omnigraph.write.resolved import Resolved
 
 
 # How long to wait before looking for new commits: longer while none come.
@@ -78,7 +77,7 @@ class Branch(View):
         Raises ViolationsError with everything that is wrong, and then nothing is visible.
         """
         text, query = query_source(source), named_query(name, params, keywords)
-        change = Mutate(
+        change = operations.write.Mutate(
             query_source=text.text,
             query_name=query.name,
             params=query.params,
@@ -107,7 +106,7 @@ class Branch(View):
         `aliases` gets the ids of both. With `dry_run` nothing is written. Raises ViolationsError
         with everything that is wrong, and then nothing is visible.
         """
-        change = Resolve(
+        change = operations.write.Resolve(
             type=type,
             into=into,
             duplicate=duplicate,
@@ -125,10 +124,10 @@ class Branch(View):
 
     def load(
         self,
-        data: "Data",
+        data: Data,
         *,
         type: str | None = None,  # noqa: A002 - the word of the command line
-        **how: "Unpack[LoadKeywords]",
+        **how: Unpack[LoadKeywords],
     ) -> Loaded:
         """Load rows as one commit, or raise ViolationsError and change nothing.
 
@@ -137,8 +136,10 @@ class Branch(View):
         lines are plain objects. The mode is `append` (the default), `merge`, `replace` or
         `overwrite`.
         """
+        from omnigraph.write.load.loaded import LoadMode
+
         self._refuse_expect()
-        rows = Load(
+        rows = operations.write.Load(
             branch=self.name,
             mode=parse_choice(LoadMode, how.get("mode", LoadMode.APPEND)).value,
             message=how.get("message", self._message),
@@ -147,13 +148,13 @@ class Branch(View):
         )
         return self._backend.run(rows, self._working(how, type_name=type))
 
-    def embed_again(self, *types: str, **how: "Unpack[LoadKeywords]") -> Loaded:
+    def embed_again(self, *types: str, **how: Unpack[LoadKeywords]) -> Loaded:
         """Make all vectors of types anew, of all that have `@embed` without one, as one commit.
 
         They are made by the model that is chosen now, which queries and changes have to use then.
         """
         self._refuse_expect()
-        again = EmbedAgain(
+        again = operations.write.EmbedAgain(
             branch=self.name, types=list(types) or None, message=how.get("message", self._message)
         )
         return self._backend.run(again, self._working(how))
@@ -167,7 +168,7 @@ class Branch(View):
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
         expect_source: str | None = None,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> Merge:
         """Merge a branch or commit into this branch, as one commit with two parents.
 
@@ -178,7 +179,9 @@ class Branch(View):
         `expect_source` the source, and with the `expect` of this handle the branch has to stand at
         a commit, else HeadMovedError.
         """
-        merge = MergeBranch(
+        from omnigraph.merge.conflict import Resolutions
+
+        merge = operations.branches.MergeBranch(
             source=place_of(source),
             target=self.name,
             message=message or self._message,
@@ -195,10 +198,12 @@ class Branch(View):
         *,
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> Merge:
         """Return what a merge would do, conflicts included; nothing is written."""
-        merge = MergeBranch(
+        from omnigraph.merge.conflict import Resolutions
+
+        merge = operations.branches.MergeBranch(
             source=place_of(source),
             target=self.name,
             strict=strict,
@@ -214,11 +219,13 @@ class Branch(View):
         actor: str | None = None,
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> Merge:
         """Undo what a commit did, as a new commit."""
+        from omnigraph.merge.conflict import Resolutions
+
         self._refuse_expect()
-        revert = RevertCommit(
+        revert = operations.branches.RevertCommit(
             commit=commit_id,
             branch=self.name,
             message=message or self._message,
@@ -231,10 +238,12 @@ class Branch(View):
         commit_id: str,
         *,
         resolutions: Resolutions | Side | str | None = None,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> Merge:
         """Return what a revert would do, conflicts included; nothing is written."""
-        revert = RevertCommit(
+        from omnigraph.merge.conflict import Resolutions
+
+        revert = operations.branches.RevertCommit(
             commit=commit_id,
             branch=self.name,
             preview=True,
@@ -243,11 +252,11 @@ class Branch(View):
         return self._backend.run(revert, self._working(bulk))
 
     def plan_schema(
-        self, schema: str | Path | Source, **limits: "Unpack[TimeKeywords]"
+        self, schema: str | Path | Source, **limits: Unpack[TimeKeywords]
     ) -> SchemaPlan:
         """Return what a schema would change, and what is in its way; nothing is written."""
         source = schema_source(schema)
-        plan = PlanSchema(schema_source=source.text, branch=self.name)
+        plan = operations.schemas.PlanSchema(schema_source=source.text, branch=self.name)
         return self._backend.run(plan, self._working(limits, source=source))
 
     def apply_schema(
@@ -255,7 +264,7 @@ class Branch(View):
         schema: str | Path | Source | SavedPlan,
         *,
         allow_data_loss: bool = False,
-        **limits: "Unpack[TimeKeywords]",
+        **limits: Unpack[TimeKeywords],
     ) -> SchemaApplied:
         """Get another schema, with everything that follows for the tables, as one commit.
 
@@ -265,11 +274,13 @@ class Branch(View):
         stands as it was planned, else HeadMovedError. `seconds` and `cancelled` end it before it
         publishes.
         """
+        from omnigraph.evolve.plan import SavedPlan
+
         expect = self._expect
         if isinstance(schema, SavedPlan):
             expect, schema = schema.head_for(self.name), schema.schema_source
         source = schema_source(schema)
-        change = ApplySchema(
+        change = operations.schemas.ApplySchema(
             schema_source=source.text,
             branch=self.name,
             message=self._message,
@@ -282,7 +293,7 @@ class Branch(View):
         """Return the commits, newest first; `after` goes on behind one of them."""
         if limit is not None and (not isinstance(limit, int) or limit < 0):
             raise InputError(f"a limit is a whole number, not {limit!r}")
-        listed = ListCommits(branch=self.name, limit=limit, after=after)
+        listed = operations.commits.ListCommits(branch=self.name, limit=limit, after=after)
         found: list[Iterator[Commit]] = [islice(self._run(listed), limit)]
         return Log(self.name, lambda: found.pop() if found else islice(self._run(listed), limit))
 
@@ -299,7 +310,7 @@ class Branch(View):
         Going on from the cursor of the last one that was dealt with, none is missed.
         """
         wanted = filter_fields(kinds, types, ops)
-        return self._run(ListChanges(branch=self.name, since=since, **wanted))
+        return self._run(operations.changes.ListChanges(branch=self.name, since=since, **wanted))
 
     def watch(
         self,
@@ -319,7 +330,9 @@ class Branch(View):
         looks = self._looks(since=since, kinds=kinds, types=types, ops=ops, seconds=seconds)
         return self._watched(looks)
 
-    def _watched(self, looks: "Iterator[CommitChanges | float]") -> Iterator[CommitChanges]:
+    def _watched(self, looks: Iterator[CommitChanges | float]) -> Iterator[CommitChanges]:
+        from omnigraph.merge.change_set import CommitChanges
+
         cancelled = self._options.cancelled
         for each in looks:
             if isinstance(each, CommitChanges):
@@ -337,7 +350,7 @@ class Branch(View):
         types: Iterable[str],
         ops: Iterable[str],
         seconds: float | None,
-    ) -> "Iterator[CommitChanges | float]":
+    ) -> Iterator[CommitChanges | float]:
         """Return what each look at the branch finds, and after it the seconds until the next."""
         end = None if seconds is None else time.monotonic() + seconds
         wanted = filter_fields(kinds, types, ops)
@@ -346,10 +359,12 @@ class Branch(View):
 
     def _looked(
         self, cursor: str, wanted: dict[str, Any], end: float | None
-    ) -> "Iterator[CommitChanges | float]":
+    ) -> Iterator[CommitChanges | float]:
         wait, cancelled = _LEAST_WAIT, self._options.cancelled
         while cancelled is None or not cancelled.is_set():
-            found = self._run(ListChanges(branch=self.name, since=cursor, **wanted))
+            found = self._run(
+                operations.changes.ListChanges(branch=self.name, since=cursor, **wanted)
+            )
             for each in found:
                 cursor, wait = each.cursor, _LEAST_WAIT
                 if not any(wanted.values()) or each.changes.stats or each.changes.schema_steps:

@@ -1,5 +1,7 @@
 """Graph: the handle on a graph, at hand or behind a server, that a user holds."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,64 +10,16 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from omnigraph.api import operations
 from omnigraph.api.backend import Backend, CallOptions
 from omnigraph.api.branch import Branch
 from omnigraph.api.closing import Closing
 from omnigraph.api.log import Log
 from omnigraph.api.operation import place_fields
-from omnigraph.api.operations.branches import (
-    CreateBranch,
-    CreateTag,
-    DeleteBranch,
-    DeleteTag,
-    GetMergeBase,
-    ListBranches,
-    ListTags,
-    RenameBranch,
-)
-from omnigraph.api.operations.commits import GetCommit
-from omnigraph.api.operations.maintenance import (
-    BackUp,
-    CheckFiles,
-    CleanUp,
-    GetCoverage,
-    OptimizeBranch,
-)
-from omnigraph.api.operations.read import GetEntity, GetSnapshot
-from omnigraph.api.operations.reviews import (
-    MOST_CHANGES,
-    BranchStatus,
-    CommentReview,
-    GetReviewPage,
-    GetReviewRecord,
-    ListBranchStatus,
-    SetReview,
-)
-from omnigraph.api.operations.rights import GetRights
-from omnigraph.api.operations.runs import (
-    AbortRun,
-    BeginRun,
-    FailRun,
-    GetRun,
-    ListRuns,
-    PublishRun,
-)
-from omnigraph.api.operations.write import Ingest
-from omnigraph.api.queries import Queries
-from omnigraph.api.texts import schema_source
-from omnigraph.api.view import Place, View, check_limit, names_of, place_of
+from omnigraph.api.texts import names_of, schema_source
+from omnigraph.api.view import Place, View, check_limit, place_of
 from omnigraph.errors import InputError, OmniGraphError, OutcomeUnknownError
-from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
-from omnigraph.html import html_facts
-from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
-from omnigraph.merge.blamed import Blamed
-from omnigraph.merge.change_set import ChangeSet, CommitChanges
-from omnigraph.merge.conflict import Resolutions, Side
-from omnigraph.merge.outcome import Merge
-from omnigraph.merge.review_record import Review
-from omnigraph.merge.run_record import RunRecord
-from omnigraph.policy.rights import Rights
-from omnigraph.query.stored import NO_QUERIES, StoredQueries
+from omnigraph.html import html_facts, notebook_part
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
 from omnigraph.span import Source
@@ -74,22 +28,34 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.retention import GRACE, retention
-from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.write.load.loaded import Ingested, Loaded, LoadMode
-from omnigraph.write.receipt import Receipt
+from omnigraph.versioning.snapshot import Snapshot, snapshot_html
 
 if TYPE_CHECKING:
     from threading import Event
     from typing import Unpack
 
+    from omnigraph.api.algorithms import Algorithms
+    from omnigraph.api.operations.reviews import BranchStatus
     from omnigraph.api.profile import Explanation, Profile
+    from omnigraph.api.queries import Queries
     from omnigraph.api.registry import QueryFiles
     from omnigraph.data.result import Result
+    from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
     from omnigraph.export.export import ExportKeywords, ExportResult
     from omnigraph.maintain.backup import BackupKeywords
     from omnigraph.maintain.optimize import OptimizeKeywords
+    from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
+    from omnigraph.merge.blamed import Blamed
+    from omnigraph.merge.change_set import ChangeSet, CommitChanges
+    from omnigraph.merge.conflict import Resolutions, Side
+    from omnigraph.merge.outcome import Merge
     from omnigraph.merge.review_page import ReviewPage
+    from omnigraph.merge.review_record import Review
+    from omnigraph.merge.run_record import RunRecord
+    from omnigraph.notebook.picture import Picture
     from omnigraph.policy.actions import Decider
+    from omnigraph.policy.rights import Rights
+    from omnigraph.query.stored import StoredQueries
     from omnigraph.read.execution import Budget
     from omnigraph.report.page import ShownChanges
     from omnigraph.spark.choice import Engine
@@ -98,7 +64,9 @@ if TYPE_CHECKING:
     from omnigraph.spark.session import SparkSettings
     from omnigraph.versioning.repository import Repository
     from omnigraph.write.load.inputs import Data
+    from omnigraph.write.load.loaded import Ingested, Loaded
     from omnigraph.write.load.options import BulkKeywords, LoadKeywords
+    from omnigraph.write.receipt import Receipt
 
 
 class Graph(Closing):
@@ -109,7 +77,7 @@ class Graph(Closing):
     """
 
     # Of a graph at hand alone.
-    repository: "Repository"
+    repository: Repository
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -122,7 +90,8 @@ class Graph(Closing):
 
     def _repr_html_(self) -> str:
         facts = [("branches", ", ".join(self.branches())), ("tags", ", ".join(self.tags()) or None)]
-        return html_facts(repr(self), facts, self.branch()._repr_html_())
+        more = html_facts(repr(self.branch()), (), snapshot_html(self.branch().snapshot))
+        return notebook_part(html_facts(repr(self), facts, more))
 
     def close(self) -> None:
         """Close the graph; later calls on it and on its handles raise InputError."""
@@ -138,7 +107,7 @@ class Graph(Closing):
         """Who acts through this handle, and is noted with what changes."""
         return self.backend.actor
 
-    def acting_as(self, actor: str | None) -> "Graph":
+    def acting_as(self, actor: str | None) -> Graph:
         """Return a handle on the same graph for another actor; the policy asks about that one.
 
         Raises UnavailableError for a server's graph, where the token says who acts.
@@ -147,7 +116,7 @@ class Graph(Closing):
 
     def rights(self) -> Rights:
         """Return who acts through this handle, and what the policy lets them do."""
-        return self.backend.run(GetRights())
+        return self.backend.run(operations.rights.GetRights())
 
     @property
     def catalog(self) -> Catalog:
@@ -169,6 +138,11 @@ class Graph(Closing):
         """The stored queries that the actor may run on `main`; see `View.queries`."""
         return self.branch().queries
 
+    @property
+    def algo(self) -> Algorithms:
+        """What the shape of `main` says of its nodes; see `View.algo`."""
+        return self.branch().algo
+
     def branch(
         self,
         name: str = MAIN,
@@ -177,8 +151,8 @@ class Graph(Closing):
         message: str | None = None,
         expect: str | None = None,
         operation_id: str | None = None,
-        budget: "Budget | None" = None,
-        cancelled: "Event | None" = None,
+        budget: Budget | None = None,
+        cancelled: Event | None = None,
     ) -> Branch:
         """Return a branch to read and to change; it need not be there until it is used.
 
@@ -201,10 +175,10 @@ class Graph(Closing):
         self,
         target: Place = MAIN,
         *,
-        budget: "Budget | None" = None,
-        cancelled: "Event | None" = None,
-        engine: "Engine | str | None" = None,
-        spark: "SparkSettings | None" = None,
+        budget: Budget | None = None,
+        cancelled: Event | None = None,
+        engine: Engine | str | None = None,
+        spark: SparkSettings | None = None,
     ) -> View:
         """Return a branch where it stands now, or a commit, to read from.
 
@@ -224,27 +198,27 @@ class Graph(Closing):
 
     def snapshot(self, target: Place = MAIN) -> Snapshot:
         """Pin a branch where it stands now, or a commit by its id."""
-        return self.backend.run(GetSnapshot(**place_fields(place_of(target))))
+        return self.backend.run(operations.read.GetSnapshot(**place_fields(place_of(target))))
 
     def snapshot_at_version(self, version: int, branch: str = MAIN) -> Snapshot:
         """Pin the commit that gave a branch a version."""
-        return self.backend.run(GetSnapshot(branch=branch, version=version))
+        return self.backend.run(operations.read.GetSnapshot(branch=branch, version=version))
 
     def entity_at(
         self, table_key: str, entity_id: str, version: int, branch: str = MAIN
     ) -> Mapping[str, object] | None:
         """Return one node or edge as it was at a version, or None when it was not there."""
         return self.backend.run(
-            GetEntity(table=table_key, id=entity_id, version=version, branch=branch)
+            operations.read.GetEntity(table=table_key, id=entity_id, version=version, branch=branch)
         )
 
     def branches(self) -> list[str]:
         """Return the names of all branches, `main` first."""
-        return self.backend.run(ListBranches())
+        return self.backend.run(operations.branches.ListBranches())
 
     def branch_status(self) -> list[BranchStatus]:
         """Return where each branch stands: its newest commit, how far it is from `main`."""
-        return self.backend.run(ListBranchStatus(limit=None))
+        return self.backend.run(operations.reviews.ListBranchStatus(limit=None))
 
     def review_page(
         self,
@@ -254,21 +228,23 @@ class Graph(Closing):
         types: Iterable[str] = (),
         limit: int = 100,
         after: str | None = None,
-    ) -> "ReviewPage":
+    ) -> ReviewPage:
         """Return what a branch would bring to another, in all, and a page of its changes.
 
         `after` goes on behind the `cursor` of a page; then only changes are told. Only the rows of
         the page are read, however many changed.
         """
-        check_limit(limit, MOST_CHANGES)
+        check_limit(limit, operations.reviews.MOST_CHANGES)
         asked = {"branch": branch, "into": into, "limit": limit, "cursor": after}
         return self.backend.run(
-            GetReviewPage.decode({**asked, "types": names_of(types, "types") or None})
+            operations.reviews.GetReviewPage.decode(
+                {**asked, "types": names_of(types, "types") or None}
+            )
         )
 
     def review_record(self, branch: str) -> Review | None:
         """Return what was said about a branch, and the state of its review; None if nothing."""
-        return self.backend.run(GetReviewRecord(branch=branch))
+        return self.backend.run(operations.reviews.GetReviewRecord(branch=branch))
 
     def set_review(
         self,
@@ -287,7 +263,7 @@ class Graph(Closing):
         if state not in ("open", "changes_asked", "approved"):
             raise InputError(f"a review is open, changes_asked or approved, not {state!r}")
         about = {"branch": branch, "into": into, "message": message, "expect": expect}
-        return self.backend.run(SetReview.decode({**about, "state": state}))
+        return self.backend.run(operations.reviews.SetReview.decode({**about, "state": state}))
 
     def comment_review(
         self,
@@ -302,41 +278,45 @@ class Graph(Closing):
     ) -> Review:
         """Comment on a branch, or on a type, a row or a property of it."""
         about = {"type": type, "id": id, "property": property}
-        said = CommentReview(branch=branch, into=into, message=message, expect=expect, **about)
+        said = operations.reviews.CommentReview(
+            branch=branch, into=into, message=message, expect=expect, **about
+        )
         return self.backend.run(said)
 
     def create_branch(self, name: str, source: Place = MAIN) -> Branch:
         """Make a branch where another one, or a commit, stands, and return it."""
-        self.backend.run(CreateBranch(name=name, base=place_of(source)))
+        self.backend.run(operations.branches.CreateBranch(name=name, base=place_of(source)))
         return self.branch(name)
 
     def delete_branch(self, name: str) -> None:
         """Remove a branch; raises InputError for one to which a run is to be published."""
-        self.backend.run(DeleteBranch(branch=name))
+        self.backend.run(operations.branches.DeleteBranch(branch=name))
 
     def rename_branch(self, name: str, new_name: str) -> None:
         """Rename a branch; raises InputError for one to which a run is to be published."""
-        self.backend.run(RenameBranch(name=name, new_name=new_name))
+        self.backend.run(operations.branches.RenameBranch(name=name, new_name=new_name))
 
     def tags(self) -> dict[str, str]:
         """Return the commit of every tag, by name."""
-        return self.backend.run(ListTags())
+        return self.backend.run(operations.branches.ListTags())
 
     def create_tag(self, name: str, target: Place = MAIN) -> str:
         """Name a commit, or where a branch stands now; returns the id of the commit."""
-        return self.backend.run(CreateTag(name=name, target=place_of(target)))
+        return self.backend.run(operations.branches.CreateTag(name=name, target=place_of(target)))
 
     def delete_tag(self, name: str) -> None:
         """Remove a tag; the commit stays."""
-        self.backend.run(DeleteTag(tag=name))
+        self.backend.run(operations.branches.DeleteTag(tag=name))
 
     def runs(self, *, limit: int | None = None, after: str | None = None) -> list[RunRecord]:
         """Return the runs, newest first; `after` goes on behind one of them."""
-        return list(islice(self.backend.run(ListRuns(limit=limit, after=after)), limit))
+        return list(
+            islice(self.backend.run(operations.runs.ListRuns(limit=limit, after=after)), limit)
+        )
 
     def run_record(self, run_id: str) -> RunRecord:
         """Return a run by its id."""
-        return self.backend.run(GetRun(run_id=run_id))
+        return self.backend.run(operations.runs.GetRun(run_id=run_id))
 
     @contextmanager
     def run(
@@ -373,7 +353,7 @@ class Graph(Closing):
         actor: str | None = None,
     ) -> RunRecord:
         """Begin a run: what is written to its `run_branch` is published to the target at once."""
-        begin = BeginRun(target_branch=target, operation_hash=operation_hash)
+        begin = operations.runs.BeginRun(target_branch=target, operation_hash=operation_hash)
         return self.backend.run(begin, CallOptions(actor=actor))
 
     def publish_run(
@@ -383,27 +363,29 @@ class Graph(Closing):
         actor: str | None = None,
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> RunRecord:
         """Merge what a run wrote into its target; its branch is removed.
 
         `seconds` and `cancelled` end it before it publishes, and the run goes on.
         """
+        from omnigraph.merge.conflict import Resolutions
+
         choices = Resolutions.parse(resolutions).to_json()
-        publish = PublishRun(run_id=run_id, message=message, **choices)
+        publish = operations.runs.PublishRun(run_id=run_id, message=message, **choices)
         return self.backend.run(publish, CallOptions(actor=actor).with_how(bulk))
 
     def abort_run(self, run_id: str) -> RunRecord:
         """Abort a run; what it wrote is never published."""
-        return self.backend.run(AbortRun(run_id=run_id))
+        return self.backend.run(operations.runs.AbortRun(run_id=run_id))
 
     def fail_run(self, run_id: str) -> RunRecord:
         """Record that a run failed; what it wrote is never published."""
-        return self.backend.run(FailRun(run_id=run_id))
+        return self.backend.run(operations.runs.FailRun(run_id=run_id))
 
     def commit(self, commit_id: str) -> Commit:
         """Return a commit by its id."""
-        return self.backend.run(GetCommit(commit_id=commit_id))
+        return self.backend.run(operations.commits.GetCommit(commit_id=commit_id))
 
     def query(
         self,
@@ -412,11 +394,11 @@ class Graph(Closing):
         params: Mapping[str, object] | None = None,
         /,
         **keywords: object,
-    ) -> "Result":
+    ) -> Result:
         """Run a read on `main` as it stands now."""
         return self.branch().query(source, name, params, **keywords)
 
-    def explain(self, source: str | Path | Source, name: str | None = None, /) -> "Explanation":
+    def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
         """Return the plan of a read on `main`, and the road it would take; nothing is run."""
         return self.branch().explain(source, name)
 
@@ -427,7 +409,7 @@ class Graph(Closing):
         params: Mapping[str, object] | None = None,
         /,
         **keywords: object,
-    ) -> "Profile":
+    ) -> Profile:
         """Run a read on `main` and return its result with what each operator took."""
         return self.branch().profile(source, name, params, **keywords)
 
@@ -444,33 +426,35 @@ class Graph(Closing):
 
     def load(
         self,
-        data: "Data",
+        data: Data,
         *,
         branch: str = MAIN,
         type: str | None = None,  # noqa: A002 - the word of the command line
-        **how: "Unpack[LoadKeywords]",
+        **how: Unpack[LoadKeywords],
     ) -> Loaded:
         """Load rows into a branch as one commit; see `Branch.load`."""
         return self.branch(branch).load(data, type=type, **how)
 
-    def embed_again(self, *types: str, branch: str = MAIN, **how: "Unpack[LoadKeywords]") -> Loaded:
+    def embed_again(self, *types: str, branch: str = MAIN, **how: Unpack[LoadKeywords]) -> Loaded:
         """Make all vectors of types anew; see `Branch.embed_again`."""
         return self.branch(branch).embed_again(*types, **how)
 
     def ingest(
         self,
-        data: "Data",
+        data: Data,
         *,
         branch: str,
         base: str = MAIN,
         type: str | None = None,  # noqa: A002 - the word of the command line
-        **how: "Unpack[LoadKeywords]",
+        **how: Unpack[LoadKeywords],
     ) -> Ingested:
         """Load rows into a branch, which is made from `base` by the same commit if need be.
 
         The mode is `merge` unless given otherwise.
         """
-        rows = Ingest(
+        from omnigraph.write.load.loaded import LoadMode
+
+        rows = operations.write.Ingest(
             branch=branch,
             base=base,
             mode=parse_choice(LoadMode, how.get("mode", LoadMode.MERGE)).value,
@@ -486,16 +470,20 @@ class Graph(Closing):
         *,
         types: Sequence[str] = (),
         tables: Sequence[str] = (),
-        progress: "Progress | None" = None,
+        progress: Progress | None = None,
     ) -> Iterator[bytes]:
         """Return the rows of a branch or commit as JSON lines; see `View.export`."""
         return self._view(target).export(types=types, tables=tables, progress=progress)
 
     def export_to(
-        self, folder: str | os.PathLike[str], target: Place = MAIN, **how: "Unpack[ExportKeywords]"
-    ) -> "ExportResult":
+        self, folder: str | os.PathLike[str], target: Place = MAIN, **how: Unpack[ExportKeywords]
+    ) -> ExportResult:
         """Write the rows of a branch or commit as files; see `View.export_to`."""
         return self._view(target).export_to(folder, **how)
+
+    def schema_view(self, target: Place = MAIN) -> Picture:
+        """Return the types of a branch or commit as a picture; see `View.schema_view`."""
+        return self._view(target).schema_view()
 
     def blame(self, type_name: str, row_id: str, target: Place = MAIN) -> list[Blamed]:
         """Return for each property of a node or edge the commit that it has its value from."""
@@ -556,7 +544,7 @@ class Graph(Closing):
         strict: bool = False,
         expect: str | None = None,
         expect_source: str | None = None,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> Merge:
         """Merge a branch or commit into a branch; see `Branch.merge`."""
         target = self.branch(place_of(into), actor=actor, message=message, expect=expect)
@@ -571,7 +559,7 @@ class Graph(Closing):
         *,
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> Merge:
         """Return what a merge would do, conflicts included; nothing is written."""
         target = self.branch(place_of(into))
@@ -585,7 +573,7 @@ class Graph(Closing):
         actor: str | None = None,
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
-        **bulk: "Unpack[BulkKeywords]",
+        **bulk: Unpack[BulkKeywords],
     ) -> Merge:
         """Undo what a commit did, as a new commit of a branch."""
         target = self.branch(place_of(branch), actor=actor, message=message)
@@ -595,7 +583,7 @@ class Graph(Closing):
         self,
         schema: str | Path | Source,
         branch: Place = MAIN,
-        **limits: "Unpack[TimeKeywords]",
+        **limits: Unpack[TimeKeywords],
     ) -> SchemaPlan:
         """Return what a schema would change on a branch; nothing is written."""
         return self.branch(place_of(branch)).plan_schema(schema, **limits)
@@ -608,7 +596,7 @@ class Graph(Closing):
         actor: str | None = None,
         message: str | None = None,
         allow_data_loss: bool = False,
-        **limits: "Unpack[TimeKeywords]",
+        **limits: Unpack[TimeKeywords],
     ) -> SchemaApplied:
         """Apply a schema to a branch, with everything that follows for its rows, as one commit.
 
@@ -622,8 +610,8 @@ class Graph(Closing):
         self,
         target: Place = MAIN,
         *,
-        compared: "Mapping[str, ShownChanges] | None" = None,
-        answered: "Mapping[str, Result] | None" = None,
+        compared: Mapping[str, ShownChanges] | None = None,
+        answered: Mapping[str, Result] | None = None,
         commits: int = 40,
     ) -> str:
         """Return a page of HTML about the graph, which opens without a network.
@@ -637,9 +625,11 @@ class Graph(Closing):
 
     def merge_base(self, one: Place, other: Place) -> Commit:
         """Return the newest commit that two branches or commits came from."""
-        return self.backend.run(GetMergeBase(one=place_of(one), other=place_of(other)))
+        return self.backend.run(
+            operations.branches.GetMergeBase(one=place_of(one), other=place_of(other))
+        )
 
-    def optimize(self, branch: str = MAIN, **how: "Unpack[OptimizeKeywords]") -> Optimized:
+    def optimize(self, branch: str = MAIN, **how: Unpack[OptimizeKeywords]) -> Optimized:
         """Rewrite a branch in few large files, all indexed; no content changes.
 
         Small fragments are joined and indexes completed, as one commit that diffs and changes
@@ -648,7 +638,7 @@ class Graph(Closing):
         large values does not keep the others waiting. `seconds` and `cancelled` end it before it
         publishes.
         """
-        optimize = OptimizeBranch(
+        optimize = operations.maintenance.OptimizeBranch(
             branch=branch,
             indexes_only=how.get("indexes_only", False),
             types=list(how.get("types", ())) or None,
@@ -662,7 +652,9 @@ class Graph(Closing):
 
     def coverage(self, target: Place = MAIN) -> list[Coverage]:
         """Return for each index how many rows are in it, how many are not yet, and why."""
-        return self.backend.run(GetCoverage(**place_fields(place_of(target))))
+        return self.backend.run(
+            operations.maintenance.GetCoverage(**place_fields(place_of(target)))
+        )
 
     def cleanup(
         self,
@@ -673,8 +665,8 @@ class Graph(Closing):
         branches: Iterable[str] = (),
         types: Iterable[str] = (),
         confirm: bool = False,
-        progress: "Progress | None" = None,
-        **limits: "Unpack[TimeKeywords]",
+        progress: Progress | None = None,
+        **limits: Unpack[TimeKeywords],
     ) -> Cleaned:
         """Remove what only old commits need; without `confirm`, report what that would be.
 
@@ -685,7 +677,7 @@ class Graph(Closing):
         commits and tables have goes. `seconds` and `cancelled` end it before anything is removed.
         """
         retention(keep, older_than, grace)
-        wanted = CleanUp(
+        wanted = operations.maintenance.CleanUp(
             keep=keep,
             older_than=older_than,
             grace=grace,
@@ -700,18 +692,20 @@ class Graph(Closing):
         *,
         branches: Iterable[str] = (),
         types: Iterable[str] = (),
-        progress: "Progress | None" = None,
-        **limits: "Unpack[TimeKeywords]",
+        progress: Progress | None = None,
+        **limits: Unpack[TimeKeywords],
     ) -> Checkup:
         """Check everything that the graph is made of and name all damage; nothing is changed.
 
         With `branches` or `types`, only their versions and rows are read. `seconds` and `cancelled`
         end it early.
         """
-        wanted = CheckFiles(branches=list(branches) or None, types=list(types) or None)
+        wanted = operations.maintenance.CheckFiles(
+            branches=list(branches) or None, types=list(types) or None
+        )
         return self.backend.run(wanted, CallOptions(progress=progress).with_how(limits))
 
-    def backup(self, dest: str | os.PathLike[str], **how: "Unpack[BackupKeywords]") -> Copied:
+    def backup(self, dest: str | os.PathLike[str], **how: Unpack[BackupKeywords]) -> Copied:
         """Make a consistent copy of the graph in an empty place, or renew the one that is there.
 
         Others may write meanwhile: the copy is the graph as it was at one moment, with all history
@@ -719,7 +713,7 @@ class Graph(Closing):
         one before, or none. Afterwards all of it is checked as by `fsck`, unless `verify` is False.
         `seconds` and `cancelled` end it early. A server does not do this.
         """
-        copy = BackUp(dest=os.fspath(dest), verify=how.get("verify", True))
+        copy = operations.maintenance.BackUp(dest=os.fspath(dest), verify=how.get("verify", True))
         return self.backend.run(copy, CallOptions().with_how(how))
 
     def _view(self, target: Place) -> View:
@@ -751,8 +745,8 @@ def open(  # noqa: A001 - read as omnigraph.open
     durable: bool = True,
     keeps_topology: bool | None = None,
     actor: str | None = None,
-    policy: "Decider | str | Path | None" = None,
-    queries: "StoredQueries | QueryFiles | None" = None,
+    policy: Decider | str | Path | None = None,
+    queries: StoredQueries | QueryFiles | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Graph:
     """Open a graph. With `durable`, a commit is on the disk before it is acknowledged.
@@ -782,7 +776,7 @@ def restore(
     dest: str | os.PathLike[str],
     *,
     durable: bool = True,
-    **how: "Unpack[BackupKeywords]",
+    **how: Unpack[BackupKeywords],
 ) -> Copied:
     """Make a graph of a backup, or of another graph, in an empty place; see `Graph.backup`.
 
@@ -805,7 +799,9 @@ def connect(url: str, *, token: str | None = None, seconds: float | None = None)
     return Graph(HttpBackend(Client(url, token, seconds=seconds)))
 
 
-def _queries(given: "StoredQueries | QueryFiles | None") -> "StoredQueries":
+def _queries(given: StoredQueries | QueryFiles | None) -> StoredQueries:
+    from omnigraph.query.stored import NO_QUERIES, StoredQueries
+
     if given is None or isinstance(given, StoredQueries):
         return given or NO_QUERIES
     from omnigraph.api.registry import open_queries
@@ -813,7 +809,7 @@ def _queries(given: "StoredQueries | QueryFiles | None") -> "StoredQueries":
     return open_queries(given)
 
 
-def _policy(given: "Decider | str | Path | None") -> "Decider | None":
+def _policy(given: Decider | str | Path | None) -> Decider | None:
     if not isinstance(given, str | Path):
         return given
     from omnigraph.policy.policy import load_policy, parse_policy

@@ -21,6 +21,7 @@ from omnigraph.api.operation import (
     place_fields,
     served,
 )
+from omnigraph.api.operations.algorithms import RunAlgorithm
 from omnigraph.api.operations.branches import ListBranches, ListTags
 from omnigraph.api.operations.changes import ListChanges
 from omnigraph.api.operations.commits import ListCommits
@@ -222,6 +223,12 @@ def _invoke(backend: HttpBackend, operation: InvokeQuery, options: CallOptions) 
     return result_of(operation.name, found).to_stream()
 
 
+def _compute(backend: HttpBackend, operation: RunAlgorithm, options: CallOptions) -> "ResultStream":
+    from omnigraph.data.result import result_of
+
+    return result_of(operation.name, b"".join(backend.stream(operation, options))).to_stream()
+
+
 def _upload(backend: HttpBackend, operation: Load | Ingest, options: CallOptions) -> object:
     """Send rows as a stream of lines; what is wrong with them is reported where they came from."""
     _refuse(options)
@@ -298,6 +305,7 @@ _SPECIAL: Mapping[type[Operation[Any]], Callable[[HttpBackend, Any, CallOptions]
     ReadRows: _read,
     Mutate: _mutate,
     InvokeQuery: _invoke,
+    RunAlgorithm: _compute,
     Load: _upload,
     Ingest: _upload,
     ExportRows: _export,

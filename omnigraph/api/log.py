@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from omnigraph.html import html_table
+from omnigraph.html import html_table, notebook_part
 from omnigraph.versioning.commit import Commit, time_text
 
 _SHOWN = 20
@@ -37,4 +37,6 @@ class Log(Iterator[Commit]):
             for each in islice(self._read(), _SHOWN)
         ]
         below = f"the newest {_SHOWN}" if len(rows) == _SHOWN else ""
-        return html_table(("commit", "time", "actor", "kind", "message"), rows, below)
+        return notebook_part(
+            html_table(("commit", "time", "actor", "kind", "message"), rows, below)
+        )

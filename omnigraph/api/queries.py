@@ -6,7 +6,7 @@ from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.api.operations.queries import GetQuery, InvokeQuery, ListQueries
-from omnigraph.html import html_facts
+from omnigraph.html import html_facts, notebook_part
 from omnigraph.query.stored import CHANGE, QueryDescription
 from omnigraph.write.receipt import Receipt
 
@@ -51,7 +51,7 @@ class Queries(Mapping[str, "QueryFunction"]):
 
     def _repr_html_(self) -> str:
         facts = [(each.name, each.description) for each in self.describe()]
-        return html_facts("Queries", facts)
+        return notebook_part(html_facts("Queries", facts))
 
     def describe(self) -> list[QueryDescription]:
         """Return what each stored query takes and returns."""

@@ -1,6 +1,6 @@
 """Texts: queries and schemas as a caller hands them over: a Path is a file, a str the text."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +8,16 @@ from omnigraph.errors import Code, InputError, QueryError, SchemaError
 from omnigraph.files.bytes import file_bytes
 from omnigraph.span import Source
 from omnigraph.syntax.source import decode, make_source
+
+
+def names_of(given: Iterable[str], what: str) -> list[str]:
+    """Return names that a caller lists; one alone may stand for itself."""
+    if isinstance(given, str):
+        return [given]
+    names = list(given) if isinstance(given, Iterable) else None
+    if names is None or not all(isinstance(each, str) for each in names):
+        raise InputError(f"'{what}' is a list of names, not a {type(given).__name__}")
+    return names
 
 
 def query_source(queries: str | Path | Source) -> Source:

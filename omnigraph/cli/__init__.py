@@ -5,6 +5,7 @@ commands    one module for each family of commands
 completing  what a shell offers for the next word of a command: names, and kinds of files
 following   files that appear in a folder are ingested one by one, each once
 formats     the rows of a query as text: table, kv, csv, jsonl and json
+layouts     files laid out in one way, in place or as a check, for the commands called `fmt`
 main        the `omnigraph` command, its families, and how any failure ends it
 names       the branches, tags and types of a graph for completion, kept until the graph changes
 output      how results are shown

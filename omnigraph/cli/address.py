@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "OMNIGRAPH_BEARER_TOKEN"  # noqa: S105 - the name of a variable
 NO_CONFIG = "write an omnigraph.yaml here, or name one with --config"
 _CONFIG = "omnigraph.server.config"
+_FILE = "omnigraph.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,12 @@ def given_config() -> "Config | None":
 
     The variables of its env file are then in the environment.
     """
+    named, folder = click.get_current_context().meta.get(_CONFIG), Path.cwd()
+    if named is None and not (folder / _FILE).exists():
+        return None  # and what would read it is not imported
     from omnigraph.server.config import find_config
 
-    config = find_config(click.get_current_context().meta.get(_CONFIG), Path.cwd())
+    config = find_config(named, folder)
     if config is not None:
         config.load_env(os.environ)
     return config

@@ -53,6 +53,7 @@ _HOMES = {
     "restore": "backup",
     "search": "explore",
     "neighbors": "explore",
+    "algo": "explore",
     "report": "report",
     "studio": "studio",
     "example": "example",

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, TypeAlias
 import click
 
 from omnigraph.errors import Json, Problem
+from omnigraph.look.words import plural
 from omnigraph.span import Source
 
 # A JSON object of the stable machine form; docs/documents.schema.json has them all.
@@ -84,8 +85,7 @@ def headed(lines: Iterable[str]) -> Iterator[str]:
 
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun: `1 error`, `2 errors`, `3 queries`."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{count} {noun if count == 1 else plural}"
+    return f"{count} {noun if count == 1 else plural(noun)}"
 
 
 def shown_bytes(size: int) -> str:

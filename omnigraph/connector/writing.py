@@ -17,8 +17,8 @@ from omnigraph.errors import InputError, OperationReusedError
 from omnigraph.schema.catalog import find_type
 from omnigraph.spark.runner import InlineRunner
 from omnigraph.syntax.problems import parse_choice
+from omnigraph.write.load.aside import Aside, new_aside
 from omnigraph.write.load.files import file_in
-from omnigraph.write.load.idle import Aside, new_aside
 from omnigraph.write.load.load import LoadTarget, load
 from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.options import LoadKeywords, options_of

@@ -12,13 +12,16 @@ import pyarrow.compute as pc
 
 from omnigraph.data.drawing import draw_table
 from omnigraph.errors import InputError, Json, UnavailableError
-from omnigraph.html import html_table
+from omnigraph.html import html_table, notebook_part
+from omnigraph.look.words import counted
 from omnigraph.schema.values import JS_SAFE_INTEGER, to_json_value
 
 if TYPE_CHECKING:
     import networkx
     import pandas as pd
     import polars
+
+    from omnigraph.notebook.picture import Picture
 
 _COMMIT = b"graph_commit_id"
 _SHOWN_ROWS = 20
@@ -67,7 +70,8 @@ class Result:
         return row
 
     def __repr__(self) -> str:
-        return f"Result({self.query_name!r}, {len(self)} rows, columns {', '.join(self.columns)})"
+        about = f"{counted(len(self), 'row')}, columns {', '.join(self.columns)}"
+        return f"Result({self.query_name!r}, {about})"
 
     def __str__(self) -> str:
         shown = self.table.slice(0, _SHOWN_ROWS).to_pylist()
@@ -148,12 +152,25 @@ class Result:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
 
+    def graph(self, source: str | None = None, target: str | None = None) -> "Picture":
+        """Return the nodes and edges of the rows as a picture for notebooks.
+
+        Whole nodes and edges (`return { $a, $e, $b }`) are drawn as they are; of other rows each is
+        an edge between the values of two columns, the first two unless `source` and `target` name
+        others.
+        """
+        from omnigraph.data.graph_picture import picture_entities, picture_pairs
+
+        title = f"{self.query_name}: {counted(len(self), 'row')}"
+        found = None
+        if source is None and target is None:
+            found = picture_entities(title, self.table)
+        if found is not None:
+            return found
+        return picture_pairs(title, self.table, self._end(source, 0), self._end(target, 1))
+
     def _repr_html_(self) -> str:
-        shown = self.table.slice(0, _SHOWN_ROWS).to_pylist()
-        rows = [[_to_text(value) for value in row.values()] for row in shown]
-        more = len(self) - len(shown)
-        below = f"… and {more:,} more rows" if more > 0 else "" if rows else "no rows"
-        return html_table(self.columns, rows, below)
+        return notebook_part(result_html(self))
 
     def _end(self, name: str | None, place: int) -> str:
         """Return the column that holds one end of the edges."""
@@ -167,6 +184,15 @@ class Result:
             )
             raise InputError(message, hint=f"the columns are {', '.join(self.columns)}")
         return name
+
+
+def result_html(result: Result) -> str:
+    """Return the first rows of a result as a table of a page, and how many more there are."""
+    shown = result.table.slice(0, _SHOWN_ROWS).to_pylist()
+    rows = [[_to_text(value) for value in row.values()] for row in shown]
+    more = len(result) - len(shown)
+    below = f"… and {more:,} more rows" if more > 0 else "" if rows else "no rows"
+    return html_table(result.columns, rows, below)
 
 
 def _to_spark_type(kind: pa.DataType) -> pa.DataType:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -128,6 +129,8 @@ class _Checking:
     catalogs: dict[str, Catalog] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     standing: Set[str] = frozenset()
+    newest: Set[tuple[str, int]] = frozenset()
+    held: dict[tuple[str, int], Table] = field(default_factory=dict)
     keys: dict[str, Set[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -199,6 +202,7 @@ class _Checking:
             if self._is_meant(commit):
                 due += self._due_tables(commit)
         places = {(state.path, state.version): (key, state) for _, key, state, _ in due}
+        self.newest = {each[2].place for each in due if each[0].id in self.standing}
         self.progress.begin("checking versions")
         looks: dict[tuple[str, int], _Look] = {}
         for place, look in zip(places, self._look_at_all([*places.values()]), strict=True):
@@ -245,10 +249,10 @@ class _Checking:
 
     def _look_at_all(self, places: list[tuple[str, TableState]]) -> Iterator["_Look"]:
         """Look at versions; in a bucket many at a time, because each waits for its requests."""
-        if self.store.is_local or not places:
-            yield from (self._look(*each) for each in places)
+        if not places:
             return
-        with ThreadPoolExecutor(min(_LOOKS_TOGETHER, len(places))) as pool:
+        together = (os.cpu_count() or 1) if self.store.is_local else _LOOKS_TOGETHER
+        with ThreadPoolExecutor(min(together, _LOOKS_TOGETHER, len(places))) as pool:
             yield from pool.map(self._look, *zip(*places, strict=True))
 
     def check_heads(self) -> None:
@@ -276,7 +280,7 @@ class _Checking:
         place = path, version
         if place not in self.opened or place in self.unreadable:
             return None
-        return self.tables.open(path, version)
+        return self.held.get(place) or self.tables.open(path, version)
 
     def check_runs(self) -> None:
         """Check that every run can be read, and that a live one has its branch."""
@@ -323,6 +327,8 @@ class _Checking:
             is_there = state.manifest in self.sizes
             kind = Damage.VERSION_UNREADABLE if is_there else Damage.VERSION_MISSING
             return _Look(None, None, ((kind, where, failed.message),))
+        if state.place in self.newest:
+            self.held[state.place] = table  # all its rows are read later
         notes = self._broken(where, table)
         try:
             return _Look(table.schema, table.count(), tuple(notes))

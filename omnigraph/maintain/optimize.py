@@ -19,7 +19,6 @@ from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
 from omnigraph.storage.compaction import Group, find_groups, replace_groups, rewrite_group
 from omnigraph.storage.indexes import (
-    WHOLE_SEGMENT_ROWS,
     DueSegment,
     indexes_of,
     vector_indexes_of,
@@ -196,7 +195,7 @@ class _OptimizePlanner:
         types = snapshot.catalog.by_identity
         plans = {
             key: plan_whole_indexing(
-                table, WHOLE_SEGMENT_ROWS, (*indexes_of(types[key]), *vector_indexes_of(types[key]))
+                table, (*indexes_of(types[key]), *vector_indexes_of(types[key]))
             )
             for key, table in tables.items()
         }

@@ -15,11 +15,11 @@ from omnigraph import __version__
 from omnigraph.errors import OmniGraphError
 from omnigraph.mcp.desk import Desk, ToolCall
 from omnigraph.mcp.shelf import (
-    PROMPTS,
     instructions,
     prompt_text,
     read_document,
     shown_documents,
+    shown_prompts,
 )
 from omnigraph.mcp.tool import Tool
 from omnigraph.mcp.toolbox import call_tool, shown_tools
@@ -117,7 +117,7 @@ class _Handlers:
         return types.ReadResourceResult(contents=[content])
 
     async def list_prompts(self, context: _Context, _: Any) -> types.ListPromptsResult:  # noqa: ANN401
-        del context
+        found = await self._worked(context, shown_prompts)
         return types.ListPromptsResult(
             prompts=[
                 types.Prompt(
@@ -128,18 +128,15 @@ class _Handlers:
                         for name, meaning in each.arguments.items()
                     ],
                 )
-                for each in PROMPTS
+                for each in found
             ]
         )
 
     async def get_prompt(
         self, context: _Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        del context
-        try:
-            text = prompt_text(params.name, params.arguments or {})
-        except OmniGraphError as error:
-            raise _refusal(error.render()) from None
+        given = params.arguments or {}
+        text = await self._worked(context, lambda desk: prompt_text(desk, params.name, given))
         content = types.TextContent(type="text", text=text)
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import msgspec
 
-from omnigraph.errors import InputError, NotFoundError
+from omnigraph.errors import NotFoundError
+from omnigraph.mcp import remembering
 from omnigraph.mcp.desk import Desk
 from omnigraph.mcp.guide import guide_text
+from omnigraph.mcp.prompt import Prompt
 from omnigraph.mcp.stored import PREFIX, has_tool
 from omnigraph.mcp.wording import to_line
 from omnigraph.policy.actions import Action
@@ -30,27 +32,6 @@ class Document:
     @property
     def uri(self) -> str:
         return _SCHEME + self.name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
-    """A way to begin some work: its arguments with their meanings, and the words for it."""
-
-    name: str
-    about: str
-    arguments: Mapping[str, str]
-    words: str
-
-    def text(self, given: Mapping[str, str]) -> str:
-        """Return the words for a model; what a caller gives stands in them as quoted data."""
-        unknown = sorted(set(given) - set(self.arguments))
-        if unknown:
-            hint = suggest(unknown[0], self.arguments)
-            raise InputError(f"the prompt '{self.name}' takes no '{unknown[0]}'", hint=hint)
-        missing = [each for each in self.arguments if not given.get(each)]
-        if missing:
-            raise InputError(f"the prompt '{self.name}' needs '{missing[0]}'")
-        return self.words.format(**{name: to_line(each) for name, each in given.items()})
 
 
 def _schema(desk: Desk) -> str:
@@ -142,11 +123,22 @@ def read_document(desk: Desk, uri: str) -> tuple[Document, str]:
     return found, found.read(desk)
 
 
-def prompt_text(name: str, given: Mapping[str, str]) -> str:
+def shown_prompts(desk: Desk) -> list[Prompt]:
+    """Return the prompts that the actor is shown; those of a memory where the graph holds one."""
+    every = [*PROMPTS, *(remembering.PROMPTS if remembering.holds_memory(desk) else ())]
+    return [
+        each
+        for each in every
+        if desk.may(each.needs) and not (desk.is_read_only and each.needs is Action.CHANGE)
+    ]
+
+
+def prompt_text(desk: Desk, name: str, given: Mapping[str, str]) -> str:
     """Return the words of a prompt; raise NotFoundError for one that is not there."""
-    found = next((each for each in PROMPTS if each.name == name), None)
+    shown = shown_prompts(desk)
+    found = next((each for each in shown if each.name == name), None)
     if found is None:
-        hint = suggest(name, [each.name for each in PROMPTS])
+        hint = suggest(name, [each.name for each in shown])
         raise NotFoundError(f"no prompt '{name}'", hint=hint)
     return found.text(given)
 

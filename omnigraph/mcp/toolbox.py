@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.errors import DeniedError, InputError, OmniGraphError, ReadOnlyError
-from omnigraph.mcp import finding, proposing, reading, reviewing, stored, writing
+from omnigraph.mcp import finding, proposing, reading, remembering, reviewing, stored, writing
 from omnigraph.mcp.desk import Desk, ToolCall
 from omnigraph.mcp.tool import Tool
 from omnigraph.mcp.wording import clip
@@ -15,6 +15,7 @@ TOOLS: tuple[Tool, ...] = tuple(
     tool for family in (finding, reading, writing, reviewing, proposing) for tool in family.TOOLS
 )
 _BY_NAME = {each.name: each for each in TOOLS}
+_OF_MEMORY = {each.name: each for each in remembering.TOOLS}
 _LISTED = "tools/list has the tools that you may use"
 
 
@@ -28,8 +29,14 @@ class Said:
 
 def shown_tools(desk: Desk) -> list[Tool]:
     """Return the tools that the actor may use on some branch, stored queries last."""
-    every = [*TOOLS, *stored.stored_tools(desk)]
+    every = [*TOOLS, *_more_tools(desk)]
     return [each for each in every if _is_shown(each, desk)]
+
+
+def _more_tools(desk: Desk) -> list[Tool]:
+    """Return the tools that not every graph has: those of a memory, and of stored queries."""
+    of_memory = remembering.TOOLS if remembering.holds_memory(desk) else ()
+    return [*of_memory, *stored.stored_tools(desk)]
 
 
 def call_tool(call: ToolCall, name: str, given: Mapping[str, Any]) -> Said:
@@ -42,9 +49,10 @@ def call_tool(call: ToolCall, name: str, given: Mapping[str, Any]) -> Said:
 
 
 def _find(desk: Desk, name: str) -> Tool:
-    tool = _BY_NAME.get(name)
+    # Whether a graph holds a memory, its tools say themselves when they are called.
+    tool = _BY_NAME.get(name) or _OF_MEMORY.get(name)
     if tool is None:
-        others = stored.stored_tools(desk)
+        others = _more_tools(desk)
         tool = next((each for each in others if each.name == name), None)
         if tool is None:
             known = [each.name for each in (*TOOLS, *others) if _is_shown(each, desk)]

@@ -3,6 +3,7 @@
 row_change     one node or edge that was inserted, deleted or updated, and filters for changes
 diff           the rows in which two snapshots differ, at a cost that grows with those rows
 changes        the net changes between two snapshots, row by row, for people and programs
+differences    changed rows as a table for pages and notebooks, with before, after and author
 change_set     the net changes from one commit to another, read here or sent by a server
 merge          three-way merge of two branches, as one commit or not at all
 lost           refuses a merge in which one side drops what the other side wrote

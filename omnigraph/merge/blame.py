@@ -1,6 +1,6 @@
 """Blame: which commit set each property of a node or edge to its value."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from omnigraph.merge.blamed import Blamed
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.spark.deadline import NO_DEADLINE, Deadline
 from omnigraph.storage.row_place import PlacedRow, RowPlace, find_row, is_stored_at, row_before
-from omnigraph.versioning.commit import Commit, CommitKind
+from omnigraph.versioning.commit import Commit, CommitKind, row_mark
 from omnigraph.versioning.history import Walk
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -117,6 +117,7 @@ class _BlameWalk:
         """
         lineage, at = _Lineage(self, commit), 0
         while names:
+            at, seen = self._skip(lineage, at, seen, names)
             at = lineage.last_with(seen.place, at)
             link = lineage[at]
             commit = link.commit
@@ -129,6 +130,20 @@ class _BlameWalk:
             self._blame(names - same, commit, is_unsure=is_gone)
             seen, names, at = before or seen, same, at + 1
         return commit, seen, names
+
+    def _skip(
+        self, lineage: "_Lineage", at: int, seen: _Seen, names: set[str]
+    ) -> tuple[int, _Seen]:
+        """Go past commits that say themselves that they left some properties of the row alone."""
+        reached = lineage.first_that_may_change(names, at)
+        commit = lineage[reached].commit
+        if reached == at or self.is_stored_at(commit, seen.place):
+            return reached, seen
+        try:
+            found = self.row(commit)
+        except CommitCleanedError:
+            return at, seen
+        return (at, seen) if found is None else (reached, found)
 
     def _blame(self, names: set[str], commit: Commit, *, is_unsure: bool = False) -> None:
         self.found |= dict.fromkeys(names, (commit, is_unsure))
@@ -157,6 +172,10 @@ class _BlameWalk:
             if old.sources == new.sources and is_stored_at(old.table, seen.place):
                 return seen
             return _seen(find_row(old.table, self.row_id, _columns(old)), old)
+
+    def sources(self, commit: Commit) -> Mapping[str, str]:
+        """Return the columns in which a commit stores properties that have another name now."""
+        return self._side(commit).sources or {}
 
     def _side(self, commit: Commit) -> Lens:
         return lens(self.repository.pin(commit), self.stored)
@@ -193,6 +212,9 @@ class _Lineage:
     def __init__(self, search: _BlameWalk, commit: Commit) -> None:
         self._search = search
         self._key = search.stored.identity
+        self._mark = row_mark(search.row_id)
+        # All of them but a last one have the schema of the first.
+        self._sources = search.sources(commit)
         self._buried = search.repository.manifest.buried_of(search.walk.at, self._key)
         self._links: list[_Link] = []
         self._rest = self._readable(commit)
@@ -204,6 +226,22 @@ class _Lineage:
     def ends_at(self, at: int) -> bool:
         """Whether the commit at a place is the last one."""
         return self._is_behind(at + 1)
+
+    def first_that_may_change(self, names: set[str], at: int) -> int:
+        """Return the first of the commits, from one on, that may have changed some properties."""
+        columns = {self._sources.get(name, name) for name in names}
+        link = self[at]
+        while not link.is_cut and self._leaves(link.commit, columns) and not self.ends_at(at):
+            at += 1
+            link = self[at]
+        return at
+
+    def _leaves(self, commit: Commit, columns: set[str]) -> bool:
+        """Whether a commit certainly left some columns of the row as they were."""
+        touched = commit.touched.get(self._key)
+        if touched is None:
+            return commit.kind is CommitKind.PHYSICAL
+        return not touched.may_have(self._mark, columns)
 
     def last_with(self, place: RowPlace, at: int) -> int:
         """Return the last of the commits, from one on that has it, that stores a row at a place."""

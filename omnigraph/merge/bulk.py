@@ -30,7 +30,7 @@ from omnigraph.syntax.problems import parse_choice
 from omnigraph.write.draft import TypeChange
 from omnigraph.write.indexing import build_indexes
 from omnigraph.write.load import keys
-from omnigraph.write.load.idle import Aside, new_aside
+from omnigraph.write.load.aside import Aside, new_aside
 from omnigraph.write.load.options import BulkKeywords
 from omnigraph.write.load.replaced import ReplacedRows, keep_addresses, remove_replaced
 from omnigraph.write.validate import broken_rows, compared_columns
@@ -149,7 +149,7 @@ class TaskMerger:
         parts = extent.rows / self.bucket.rows, extent.bytes / self.bucket.bytes
         buckets = max(runner.slots, *map(ceil, parts))
         emit = partial(_emitted, buckets=buckets)
-        return runner.map_reduce(emit, items, task, self.progress)
+        return runner.map_reduce(emit, items, task, self.progress, buckets=buckets)
 
     def _runner(self, extent: Extent) -> Runner:
         if self.engine is Engine.AUTO and extent.rows <= _FEW_ROWS:

@@ -4,20 +4,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
+from itertools import islice
 from typing import Any
 
 from omnigraph.errors import Json
+from omnigraph.look.colours import colour_types
+from omnigraph.merge.differences import render_counts, render_differences
 from omnigraph.merge.row_change import (
     Change,
     Op,
-    changes_html,
     stats_from_json,
     stats_json,
 )
+from omnigraph.notebook.picture import Picture
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migration import plan_schema_migration
 from omnigraph.schema.steps import MigrationStep, step_json
 from omnigraph.versioning.commit import Commit
+
+_SHOWN_CHANGES = 20
 
 
 class ChangeSet(ABC):
@@ -45,6 +51,11 @@ class ChangeSet(ABC):
 
     @property
     @abstractmethod
+    def branch(self) -> str | None:
+        """The branch that was compared to; None when a commit or a tag was, and in a feed."""
+
+    @property
+    @abstractmethod
     def stats(self) -> Mapping[str, Mapping[Op, int]]:
         """Rows of each type that were inserted, deleted and updated."""
 
@@ -59,12 +70,27 @@ class ChangeSet(ABC):
     def __repr__(self) -> str:
         return f"ChangeSet({self.from_version} → {self.to_version})"
 
+    def picture(self, most: int = 100) -> Picture:
+        """Return the first changes as a picture for notebooks: before, after, and what is left."""
+        stats = self.stats
+        colours = colour_types(stats)
+        shown = list(islice(self, most))
+        more = sum(sum(counts.values()) for counts in stats.values()) - len(shown)
+        steps = "".join(f"<p>schema: {escape(str(step))}</p>" for step in self.schema_steps)
+        found = render_counts(stats, colours) + render_differences(shown, colours)
+        below = f"… and {more:,} more changes" if more > 0 else "" if shown else "no row differs"
+        foot = f'<p class="soft">{below}</p>' if below else ""
+        return Picture(repr(self), steps + (found if shown else "") + foot, sheets=("diff",))
+
     def _repr_html_(self) -> str:
-        return changes_html(self, self.stats)
+        return self.picture(_SHOWN_CHANGES)._repr_html_()
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
+        return self.picture()._repr_mimebundle_()
 
     def documents(self) -> Iterator[dict[str, Json]]:
-        """Yield the changes one by one, each as JSON."""
-        return (change.to_json() for change in self)
+        """Yield the changes one by one, each as JSON with the version in which it is there."""
+        return ({**change.to_json(), "manifest_version": self.to_version} for change in self)
 
     def summary(self) -> dict[str, Json]:
         """Return everything but the rows as JSON: versions, counts and schema steps."""
@@ -72,6 +98,7 @@ class ChangeSet(ABC):
         return {
             "from_version": self.from_version,
             "to_version": self.to_version,
+            "branch": self.branch,
             "stats": stats_json(self.stats),
             "schema_steps": steps,
         }
@@ -81,6 +108,7 @@ class ChangeSet(ABC):
         return {
             "from_version": self.from_version,
             "to_version": self.to_version,
+            "branch": self.branch,
             "changes": list(self.documents()),
             "stats": stats_json(self.stats),
             "schema_steps": [step_json(step) for step in self.schema_steps],
@@ -111,6 +139,11 @@ class SentChanges(ChangeSet):
         return str(self.document["to_commit"])
 
     @property
+    def branch(self) -> str | None:
+        found: str | None = self.document.get("branch")
+        return found
+
+    @property
     def stats(self) -> Mapping[str, Mapping[Op, int]]:
         return stats_from_json(self.document["stats"])
 
@@ -131,8 +164,8 @@ class SentChanges(ChangeSet):
         return iter(self.document["changes"])
 
     def summary(self) -> dict[str, Json]:
-        names = ("from_version", "to_version", "stats", "schema_steps")
-        return {name: self.document[name] for name in names}
+        names = ("from_version", "to_version", "branch", "stats", "schema_steps")
+        return {name: self.document.get(name) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +182,7 @@ class CommitChanges:
     def summary(self) -> dict[str, Json]:
         """Return the commit and everything but the rows of its changes as JSON."""
         found = self.changes.summary()
-        del found["to_version"]
+        del found["to_version"], found["branch"]
         return {"commit": self.commit.to_json(), **found}
 
     @classmethod

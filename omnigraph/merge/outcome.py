@@ -6,8 +6,10 @@ from enum import StrEnum
 from typing import Any, Self
 
 from omnigraph.errors import Json
-from omnigraph.html import html_facts, html_table
+from omnigraph.html import html_facts, html_table, notebook_part
+from omnigraph.look.colours import colour_types
 from omnigraph.merge.conflict import Conflict
+from omnigraph.merge.differences import render_counts
 from omnigraph.merge.row_change import Op, stats_from_json, stats_json
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.values import to_json_value
@@ -54,17 +56,14 @@ class Merge:
         return f"Merge({sides}, outcome='{self.outcome}'{found}, commit={commit!r})"
 
     def _repr_html_(self) -> str:
-        counts = [
-            (name, ", ".join(f"{count} {op}" for op, count in each.items() if count))
-            for name, each in self.stats.items()
-        ]
+        counts = render_counts(self.stats, colour_types(self.stats))
         shown = [
             (each.type, each.row_id or "", each.property or "", *map(_text, _sides(each)))
             for each in self.conflicts
         ]
         head = ("type", "id", "property", "base", "ours", "theirs")
-        more = html_table(("type", "rows"), counts) + (html_table(head, shown) if shown else "")
-        return html_facts(repr(self), (), more)
+        more = counts + (html_table(head, shown) if shown else "")
+        return notebook_part(html_facts(repr(self), (), more), "diff")
 
     def conflicts_json(self) -> list[dict[str, Json]]:
         """Return the conflicts as JSON, each with who is on its sides."""

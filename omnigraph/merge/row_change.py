@@ -3,11 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import islice
 from typing import Any, Self
 
 from omnigraph.errors import Json, TableNotFoundError
-from omnigraph.html import html_table
 from omnigraph.query.expr import EntityKind
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.json_rows import row_from_json
@@ -41,9 +39,6 @@ _MARKS = {Op.INSERT: "+", Op.UPDATE: "~", Op.DELETE: "-"}
 
 
 _LONGEST_SHOWN = 40
-
-
-_SHOWN_CHANGES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,17 +176,6 @@ class ChangeFilter:
     def admits_op(self, op: Op) -> bool:
         """Whether changes of this operation are of interest."""
         return not self.ops or op in self.ops
-
-
-def changes_html(changes: Iterable[Change], stats: Mapping[str, Mapping[Op, int]]) -> str:
-    """Return changes as a table for notebooks: the first ones, and how many there are."""
-    rows = [
-        (str(each.op), each.type_name, each.id, ", ".join(each.details()))
-        for each in islice(changes, _SHOWN_CHANGES)
-    ]
-    more = sum(sum(counts.values()) for counts in stats.values()) - len(rows)
-    foot = f"… and {more:,} more changes" if more > 0 else "" if rows else "no row differs"
-    return html_table(("change", "type", "id", "properties"), rows, foot)
 
 
 def kind_of(stored: StoredType) -> EntityKind:

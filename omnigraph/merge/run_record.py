@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from omnigraph.errors import Json
-from omnigraph.html import html_facts
+from omnigraph.html import html_facts, notebook_part
 from omnigraph.versioning.commit import time_text
 
 
@@ -54,7 +54,7 @@ class RunRecord:
             ("changed", time_text(self.updated_at)),
             ("published as", self.published_snapshot_id),
         ]
-        return html_facts(f"Run {self.run_id}", facts)
+        return notebook_part(html_facts(f"Run {self.run_id}", facts))
 
     def to_json(self) -> dict[str, Json]:
         """Return the record as JSON."""

@@ -16,6 +16,7 @@ operators       one module for each step of a plan
 profile         what each operator of one execution cost and returned
 hits            the nodes that a text may mean: by key, by words and by meaning
 neighbors       the nodes around one node: how many by each edge type, and a page of them
+algorithms      what is known of nodes by the shape of a graph, as rows by id
 blob            the content of one Blob property, decoded a range at a time
 spark           the same plan as DataFrame operations, with the same rows in the same order
 """

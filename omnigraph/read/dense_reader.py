@@ -124,6 +124,11 @@ class DenseReader(Reader):
         key = ("adjacency", versions, lineages)
         return self.cache.get(key, lambda: self._join_ways(found, leg, edges))
 
+    def entries(self, edge: EdgeType, *, named: bool = False) -> EdgeEntries:
+        """Return one entry for every edge of a type, with its own ordinal if it is `named`."""
+        way = DirectedEdge(edge, backwards=False)
+        return self.topology.entries(self._edge_table(way, named=named), backwards=False)
+
     def extend(self, before: Snapshot) -> None:
         """Extend to this snapshot what is in memory for another one, where few rows differ.
 

@@ -8,7 +8,6 @@ from threading import Event
 
 import numpy as np
 
-from omnigraph.embedding import embedder_for, query_vector
 from omnigraph.errors import BudgetError, CancelledError
 from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, PropertyRef
 from omnigraph.query.plan import Expand
@@ -69,6 +68,8 @@ class Execution:
         """Return the vector to compare rows with: `query` itself, or the embedding of its text."""
         if not isinstance(query, str):
             return np.asarray(query, np.float32)
+        from omnigraph.embedding import embedder_for, query_vector
+
         types = self.domains[field.variable or ""].types
         names = [name for name in types if self.reader.type_of(name, field.property)]
         item = self.reader.stored(names[0]).properties[field.property]

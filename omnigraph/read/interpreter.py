@@ -35,10 +35,8 @@ from omnigraph.read.blocks import KeptRows, count_row_operators, cut_rows
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import ONE_ROW, Matches
 from omnigraph.read.operators.counting import PatternCounter
-from omnigraph.read.operators.group import group_rows
 from omnigraph.read.operators.intersect import find_closing, intersect_edges
 from omnigraph.read.operators.order import last_row, limit_rows, sort_rows
-from omnigraph.read.operators.paths import find_paths
 from omnigraph.read.operators.project import (
     build_batch,
     drop_duplicates,
@@ -49,7 +47,6 @@ from omnigraph.read.operators.project import (
     rows_per_slice,
 )
 from omnigraph.read.operators.scan import cross_nodes
-from omnigraph.read.operators.search import score_rows
 from omnigraph.read.operators.traverse import filter_rows, follow_edges
 from omnigraph.telemetry.spans import ROWS, Kind, is_watched, span
 
@@ -259,6 +256,8 @@ def _execute_operator(
         case Rank():
             return _rank(execution, rows, operator, _wanted_rows(execution, operator, following))
         case Aggregate():
+            from omnigraph.read.operators.group import group_rows
+
             return group_rows(execution, rows, operator)
         case Project(columns):
             # Of equal rows, one is enough when they are made distinct.
@@ -285,6 +284,8 @@ def _bind(execution: Execution, rows: Matches, operator: NodeScan | Expand | Pat
         case Expand():
             return follow_edges(execution, rows, operator)
         case Path():
+            from omnigraph.read.operators.paths import find_paths
+
             return find_paths(execution, rows, operator)
 
 
@@ -341,6 +342,8 @@ def _wanted_rows(execution: Execution, rank: Rank, following: tuple[Operator, ..
 
 
 def _rank(execution: Execution, rows: Matches, rank: Rank, first: int | None) -> Matches:
+    from omnigraph.read.operators.search import score_rows
+
     found = score_rows(execution, rank.ranking, rows, first)
     missing = np.isnan(found)
     rows = rows.with_column(rank.column, pa.array(found, mask=missing))

@@ -108,6 +108,10 @@ class Domain:
         found = pa.concat_arrays(parts) if parts else pa.nulls(0, arrow_type(kind))
         return take_or_null(found, places)
 
+    def type_names(self, codes: Numbers) -> pa.Array:
+        """Return the name of each row's type."""
+        return pa.array(self.types, pa.utf8()).take(pa.array(self._places_of_types(codes)))
+
     def identities(self, codes: Numbers) -> Numbers:
         """Return numbers that are the same for the same row in every domain."""
         at = self._places_of_types(codes)

@@ -1,35 +1,40 @@
-"""Commits: the newest commits of some branches as SVG, with a lane for each branch."""
+"""Commits: the newest commits of some branches as a list, with a lane for each branch."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from html import escape
 
+from omnigraph.look.colours import COLOURS
 from omnigraph.syntax.problems import shorten
-from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.commit import Commit, author_html
 
-_ROW, _LANE, _LEFT = 30, 18, 14
-_WIDTH = 900
-_LONGEST_MESSAGE = 80
-_COLOURS = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2")
+_ROW, _LANE, _LEFT = 52, 18, 14
+_LONGEST_MESSAGE = 200
 
 
-def draw_commits(commits: Sequence[Commit], heads: Mapping[str, str]) -> str:
-    """Return commits as SVG, newest first, each with its parents and the branches at it."""
+def render_commits(commits: Sequence[Commit], heads: Mapping[str, str]) -> str:
+    """Return commits as HTML, newest first, each with its parents and the branches at it."""
     ordered = sorted(commits, key=lambda each: (-each.version, each.id))
     lanes = _assign_lanes(ordered)
-    rows = {commit.id: place for place, commit in enumerate(ordered)}
+    known = {commit.id: (lanes[commit.branch], row) for row, commit in enumerate(ordered)}
     lines = [
-        _draw_line((lanes[commit.branch], rows[commit.id]), (lanes[parent.branch], rows[parent.id]))
+        _draw_line(known[commit.id], known[parent])
         for commit in ordered
-        for parent in (known for known in ordered if known.id in commit.parents)
+        for parent in commit.parents
+        if parent in known
     ]
-    texts_at = _LEFT + _LANE * len(lanes) + 8
-    drawn = [_draw_commit(commit, lanes, rows[commit.id], texts_at, heads) for commit in ordered]
-    height = _ROW * max(1, len(ordered)) + 10
+    dots = [_draw_dot(*known[commit.id]) for commit in ordered]
+    width, height = _LEFT + _LANE * len(lanes), _ROW * len(ordered)
+    rows = "".join(_render_commit(commit, heads) for commit in ordered)
     return (
-        f'<svg class="commits" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" '
-        f'height="{height}" role="img" aria-label="commits">{"".join(lines)}{"".join(drawn)}</svg>'
+        f'<div class="commits" style="--lanes:{width}px">'
+        f'<svg class="lanes" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'aria-hidden="true">{"".join(lines)}{"".join(dots)}</svg><ol>{rows}</ol></div>'
     )
+
+
+def render_id(commit_id: str) -> str:
+    """Return the part of an id that tells it from others; the whole id is its title."""
+    return f'<span class="id" title="{escape(commit_id)}">{escape(commit_id[-8:])}</span>'
 
 
 def _assign_lanes(commits: Sequence[Commit]) -> dict[str, int]:
@@ -46,25 +51,24 @@ def _point(lane: int, row: int) -> tuple[int, int]:
 def _draw_line(start: tuple[int, int], end: tuple[int, int]) -> str:
     (x, y), (to_x, to_y) = _point(*start), _point(*end)
     path = f"M{x},{y} C{x},{y + _ROW} {to_x},{to_y - _ROW} {to_x},{to_y}"
-    return f'<path class="parent" d="{path}" stroke="{_colour(max(start[0], end[0]))}"/>'
+    return f'<path data-colour="{max(start[0], end[0]) % COLOURS}" d="{path}"/>'
 
 
-def _draw_commit(
-    commit: Commit, lanes: Mapping[str, int], row: int, texts_at: int, heads: Mapping[str, str]
-) -> str:
-    lane = lanes[commit.branch]
+def _draw_dot(lane: int, row: int) -> str:
     x, y = _point(lane, row)
-    when = datetime.fromtimestamp(commit.created_at / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M")
-    names = "".join(f" [{name}]" for name, commit_id in heads.items() if commit_id == commit.id)
-    said = commit.message or str(commit.kind)
-    who = f" · {commit.actor}" if commit.actor else ""
-    return (
-        f'<circle cx="{x}" cy="{y}" r="5" fill="{_colour(lane)}"/>'
-        f'<text x="{texts_at}" y="{y + 4}"><tspan class="id">{commit.id[-8:]}</tspan>'
-        f'<tspan class="head">{escape(names)}</tspan> {escape(shorten(said, _LONGEST_MESSAGE))}'
-        f'<tspan class="when">  {when}{escape(who)}</tspan></text>'
+    return f'<circle data-colour="{lane % COLOURS}" cx="{x}" cy="{y}" r="5"/>'
+
+
+def _render_commit(commit: Commit, heads: Mapping[str, str]) -> str:
+    names = "".join(
+        f'<span class="badge">{escape(name)}</span>'
+        for name, commit_id in heads.items()
+        if commit_id == commit.id
     )
-
-
-def _colour(lane: int) -> str:
-    return _COLOURS[lane % len(_COLOURS)]
+    said = shorten(commit.message or str(commit.kind), _LONGEST_MESSAGE)
+    spoken = "" if commit.message else " soft"
+    return (
+        f'<li><span class="line">{names}<span class="message{spoken}" title="{escape(said)}">'
+        f'{escape(said)}</span></span><span class="line soft small">{render_id(commit.id)} '
+        f"{author_html(commit)}</span></li>"
+    )

@@ -1,140 +1,171 @@
-"""Diagram: the types of a schema as SVG, boxes in a circle joined by their edges."""
+"""Diagram: the types of a schema as SVG, boxes in layers joined by their edges."""
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
-from itertools import groupby
-from operator import attrgetter
 
+from omnigraph.look.colours import colour_types
+from omnigraph.look.words import counted
+from omnigraph.notebook.picture import Picture
+from omnigraph.report.layout import BOX_HEIGHT, BOX_WIDTH, Point, lay_out
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.syntax.problems import shorten
+from omnigraph.versioning.snapshot import Snapshot
 
-_MOST_PROPERTIES = 7
-_LONGEST_LINE = 28
-_LINE, _HEAD, _WIDTH = 15, 24, 190
-_MARGIN, _ABOVE, _BEND = 60, 24, 34
+_LONGEST_NAME, _LONGEST_LABEL = 20, 26
+_SHOWN_NAMES = 2
+_BESIDE = 44
+_LETTER, _LABEL_HEIGHT = 6.2, 13
 
 
 @dataclass(frozen=True, slots=True)
-class _Box:
-    """A node type in the drawing; x and y are its centre."""
+class _Curve:
+    """A line of the drawing, and where its label stands."""
 
-    node: NodeType
+    path: str
     x: float
     y: float
 
-    @property
-    def lines(self) -> list[str]:
-        """The lines below the name of the type."""
-        shown = [
-            shorten(f"{item.name}: {item.type}{'?' if item.nullable else ''}", _LONGEST_LINE)
-            for item in self.node.properties.values()
-        ]
-        rest = len(shown) - _MOST_PROPERTIES
-        return shown if rest <= 0 else [*shown[:_MOST_PROPERTIES], f"… {rest} more"]
 
-    @property
-    def height(self) -> float:
-        return _HEAD + _LINE * len(self.lines) + 8
+@dataclass(frozen=True, slots=True)
+class _Labels:
+    """The labels that were placed: where their middles are, and how wide they are."""
 
-    def border(self, x: float, y: float) -> tuple[float, float]:
-        """Return where a line from the centre to a point leaves the box."""
-        across, down = x - self.x, y - self.y
-        if not across and not down:
-            return self.x, self.y
-        part = min(
-            (_WIDTH / 2) / abs(across) if across else math.inf,
-            (self.height / 2) / abs(down) if down else math.inf,
+    placed: list[tuple[float, float, float]] = field(default_factory=list)
+
+    def place(self, text: str, x: float, y: float) -> float:
+        """Return how high a label stands so that it covers no other, if a small step is enough."""
+        width = len(text) * _LETTER
+        steps = (step * _LABEL_HEIGHT for step in (0, 1, -1, 2, -2))
+        found = next((y + step for step in steps if self._is_free(x, y + step, width)), y)
+        self.placed.append((x, found, width))
+        return found
+
+    def _is_free(self, x: float, y: float, width: float) -> bool:
+        return not any(
+            abs(x - other_x) < (width + other) / 2 and abs(y - other_y) < _LABEL_HEIGHT
+            for other_x, other_y, other in self.placed
         )
-        return self.x + across * part, self.y + down * part
 
 
 def draw_schema(catalog: Catalog, counts: Mapping[str, int]) -> str:
-    """Return the types of a schema as SVG, with the number of rows of each."""
-    boxes = _place_types(list(catalog.nodes.values()))
-    if not boxes:
+    """Return the types of a schema as SVG, with the number of rows of each.
+
+    One line stands for all edge types between the same two node types.
+    """
+    if not catalog.nodes:
         return "<p>The schema has no node types.</p>"
-    joined = attrgetter("source", "target")
-    groups = [list(each) for _, each in groupby(sorted(catalog.edges.values(), key=joined), joined)]
-    lines = [
-        _draw_edge(boxes[edge.source], boxes[edge.target], edge, place)
-        for group in groups
-        for place, edge in enumerate(group)
+    lines = _bundle(catalog)
+    layout = lay_out(list(catalog.nodes), lines)
+    colours = colour_types(catalog.nodes, catalog.edges)
+    labels = _Labels()
+    drawn = [
+        _draw_edge(
+            ends,
+            edges,
+            _curve(layout.boxes[ends[0]], layout.boxes[ends[1]], layout.bends.get(ends)),
+            labels,
+        )
+        for ends, edges in lines.items()
     ]
-    # A curve reaches half as far as its control point.
-    beside = _BEND / 2 * max((len(group) for group in groups), default=1)
-    left = min(box.x - _WIDTH / 2 for box in boxes.values()) - _ABOVE - beside
-    top = min(box.y - box.height / 2 for box in boxes.values()) - _ABOVE - beside
-    right = max(box.x + _WIDTH / 2 for box in boxes.values()) + _MARGIN + beside
-    bottom = max(box.y + box.height / 2 for box in boxes.values()) + _ABOVE + beside
-    drawn = [_draw_box(box, counts.get(box.node.identity, 0)) for box in boxes.values()]
-    view = f"{left:.0f} {top:.0f} {right - left:.0f} {bottom - top:.0f}"
-    size = f'width="{right - left:.0f}" height="{bottom - top:.0f}"'
+    boxes = [
+        _draw_box(node, layout.boxes[name], counts.get(node.identity, 0), colours[name])
+        for name, node in catalog.nodes.items()
+    ]
+    about = f"{len(catalog.nodes)} node types and {len(catalog.edges)} edge types"
+    # Larger than it is drawn it would be loud; below a part of it, it could not be read.
+    size = f"width:{layout.width * 1.1:.0f}px;min-width:{layout.width * 0.62:.0f}px"
     return (
-        f'<svg class="diagram" viewBox="{view}" {size} role="img" aria-label="schema">'
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" '
-        'markerHeight="8" orient="auto-start-reverse"><path d="M0,0 L8,4 L0,8 z"/></marker></defs>'
-        f"{''.join(lines)}{''.join(drawn)}</svg>"
+        f'<svg class="diagram" viewBox="0 0 {layout.width:.0f} {layout.height:.0f}" '
+        f'style="{size}" role="img" aria-label="{about}">'
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" '
+        'markerHeight="8" orient="auto-start-reverse"><path d="M0 1 7 4 0 7z"/></marker></defs>'
+        f"{''.join(drawn)}{''.join(boxes)}</svg>"
     )
 
 
-def _place_types(nodes: Sequence[NodeType]) -> dict[str, _Box]:
-    """Return a box for every type, on an ellipse that is wide enough for all of them."""
-    count = len(nodes)
-    if count == 1:
-        return {nodes[0].name: _Box(nodes[0], 0, 0)}
-    across, down = max(190, 62 * count), max(130, 46 * count)
-    turn, start = 2 * math.pi / max(count, 1), math.pi if count == 2 else -math.pi / 2
+def picture_schema(snapshot: Snapshot) -> Picture:
+    """Return the types of a snapshot as a picture for notebooks, each with its properties."""
+    catalog = snapshot.catalog
+    counts = {key: state.row_count for key, state in snapshot.commit.tables.items()}
+    kinds = (counted(len(catalog.nodes), "node type"), counted(len(catalog.edges), "edge type"))
+    title = f"Schema: {' and '.join(kinds)}"
+    details = {name: _properties(node) for name, node in catalog.nodes.items()}
+    return Picture(title, draw_schema(catalog, counts), details, ("diagram",))
+
+
+def _properties(node: NodeType) -> dict[str, str]:
     return {
-        node.name: _Box(
-            node,
-            across * math.cos(start + turn * place),
-            down * math.sin(start + turn * place),
-        )
-        for place, node in enumerate(nodes)
+        name: f"{each.type}{'?' if each.nullable else ''}" for name, each in node.properties.items()
     }
 
 
-def _draw_box(box: _Box, count: int) -> str:
-    left, top = box.x - _WIDTH / 2, box.y - box.height / 2
-    first = top + _HEAD + _LINE - 3
-    texts = "".join(
-        f'<text class="property" x="{left + 8:.1f}" y="{first + _LINE * place:.1f}">'
-        f"{escape(line)}</text>"
-        for place, line in enumerate(box.lines)
-    )
+def _bundle(catalog: Catalog) -> dict[tuple[str, str], list[EdgeType]]:
+    """Return the edge types between each two node types; an interface stands for all of its own."""
+    lines: dict[tuple[str, str], list[EdgeType]] = {}
+    for edge in catalog.edges.values():
+        for source in _members(catalog, edge.source):
+            for target in _members(catalog, edge.target):
+                lines.setdefault((source, target), []).append(edge)
+    return lines
+
+
+def _members(catalog: Catalog, name: str) -> Sequence[str]:
+    return (name,) if name in catalog.nodes else catalog.nodes_by_interface.get(name, ())
+
+
+def _draw_box(node: NodeType, at: Point, count: int, colour: int) -> str:
+    stripe = f"M3 0h3v{BOX_HEIGHT}h-3a3 3 0 0 1-3-3v-{BOX_HEIGHT - 6}a3 3 0 0 1 3-3"
+    about = f"{counted(count, 'node')} · {counted(len(node.properties), 'property')}"
     return (
-        f'<g class="type"><rect x="{left:.1f}" y="{top:.1f}" width="{_WIDTH}" '
-        f'height="{box.height:.1f}" rx="5"/>'
-        f'<text class="name" x="{left + 8:.1f}" y="{top + 17:.1f}">{escape(box.node.name)}</text>'
-        f'<text class="count" x="{left + _WIDTH - 8:.1f}" y="{top + 17:.1f}">{count:,}</text>'
-        f"{texts}</g>"
+        f'<g class="box" data-colour="{colour}" data-node="{escape(node.name)}" '
+        f'transform="translate({at.x:.1f} {at.y:.1f})">'
+        f'<rect width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="6"/>'
+        f'<path class="stripe" d="{stripe}"/>'
+        f'<text class="name" x="16" y="20">{escape(shorten(node.name, _LONGEST_NAME))}</text>'
+        f'<text class="about" x="16" y="37">{about}</text>'
+        f"<title>{escape(node.description or node.name)}</title></g>"
     )
 
 
-def _draw_edge(source: _Box, target: _Box, edge: EdgeType, place: int) -> str:
-    """Draw an edge type; several between the same types are bent apart."""
-    if source is target:
-        return _draw_loop(source, edge, place)
-    middle_x, middle_y = (source.x + target.x) / 2, (source.y + target.y) / 2
-    across, down = target.x - source.x, target.y - source.y
-    length = math.hypot(across, down)
-    bend = 26 + _BEND * place
-    bent_x, bent_y = middle_x - down / length * bend, middle_y + across / length * bend
-    from_x, from_y = source.border(bent_x, bent_y)
-    to_x, to_y = target.border(bent_x, bent_y)
-    path = f"M{from_x:.1f},{from_y:.1f} Q{bent_x:.1f},{bent_y:.1f} {to_x:.1f},{to_y:.1f}"
-    label_x, label_y = (middle_x + bent_x) / 2, (middle_y + bent_y) / 2
-    return _draw_line(path, edge, label_x, label_y)
+def _curve(start: Point, end: Point, bends: Sequence[Point] | None) -> _Curve:
+    """Return a smooth line from one box to another through the gaps that the layout kept for it."""
+    if start == end:
+        x = start.x + BOX_WIDTH - 42
+        return _Curve(f"M{x:.1f} {start.y:.1f}c0-17 28-17 28 0", x + 14, start.y - 15)
+    is_forward, is_beside = end.x > start.x, end.x == start.x
+    side = 1 if is_forward or is_beside else -1
+    middle = BOX_HEIGHT / 2 + (-6 if is_forward else 6)
+    x, y = (start.x + BOX_WIDTH if side > 0 else start.x), start.y + middle
+    end_x, end_y = (end.x if is_forward else end.x + BOX_WIDTH), end.y + middle
+    path = f"M{x:.1f} {y:.1f}"
+    for bend in bends or ():
+        # Straight through the whole width of a column, so that the line stays between its boxes.
+        before, after = bend.x - side * BOX_WIDTH / 2, bend.x + side * BOX_WIDTH / 2
+        half = (before + x) / 2
+        path += f"C{half:.1f} {y:.1f} {half:.1f} {bend.y:.1f} {before:.1f} {bend.y:.1f}"
+        path += f"L{after:.1f} {bend.y:.1f}"
+        x, y = after, bend.y
+    reach = _BESIDE if is_beside else abs(end_x - x) / 2
+    first, second = x + side * reach, end_x + (-reach if is_forward else reach)
+    path += f"C{first:.1f} {y:.1f} {second:.1f} {end_y:.1f} {end_x:.1f} {end_y:.1f}"
+    if bends:
+        label = bends[(len(bends) - 1) // 2]
+        return _Curve(path, label.x, label.y - 4)
+    return _Curve(path, (x + 3 * first + 3 * second + end_x) / 8, (y + end_y) / 2 - 4)
 
 
-def _draw_loop(box: _Box, edge: EdgeType, place: int) -> str:
-    right, y = box.x + _WIDTH / 2, box.y - box.height / 2 + 20 + 26 * place
-    path = f"M{right:.1f},{y - 8:.1f} c34,-22 34,38 0,16"
-    return _draw_line(path, edge, right + 34, y - 12)
-
-
-def _draw_line(path: str, edge: EdgeType, x: float, y: float) -> str:
-    label = f'<text class="edge" x="{x:.1f}" y="{y:.1f}">{escape(edge.name)}</text>'
-    return f'<path class="edge" d="{path}" marker-end="url(#tip)"/>{label}'
+def _draw_edge(
+    ends: tuple[str, str], edges: Sequence[EdgeType], curve: _Curve, labels: _Labels
+) -> str:
+    names = [edge.name for edge in edges]
+    shown = shorten(", ".join(names[:_SHOWN_NAMES]), _LONGEST_LABEL)
+    shown += f" +{len(names) - _SHOWN_NAMES}" if len(names) > _SHOWN_NAMES else ""
+    y = labels.place(shown, curve.x, curve.y)
+    whole = f"{ends[0]} → {ends[1]}: {', '.join(names)}"
+    return (
+        f'<g class="edge" data-source="{escape(ends[0])}" data-target="{escape(ends[1])}">'
+        f'<path d="{curve.path}" marker-end="url(#tip)"/>'
+        f'<text x="{curve.x:.1f}" y="{y:.1f}">{escape(shown)}</text>'
+        f"<title>{escape(whole)}</title></g>"
+    )

@@ -2,62 +2,45 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from html import escape
 from itertools import islice
+from pathlib import Path
 from typing import Protocol
 
-from omnigraph.data.result import Result
-from omnigraph.html import html_table
+from omnigraph.data.result import Result, result_html
+from omnigraph.look.colours import colour_types
+from omnigraph.look.style import SCOPE, page_style, sheet
+from omnigraph.look.words import counted
+from omnigraph.merge.differences import render_counts, render_differences, render_type
 from omnigraph.merge.row_change import Change, Op
-from omnigraph.report.commits import draw_commits
+from omnigraph.report.authors import Authors, BlamedGraph, find_authors
+from omnigraph.report.commits import render_commits, render_id
 from omnigraph.report.diagram import draw_schema
+from omnigraph.schema.catalog import EdgeType, NodeType, Property, StoredType
 from omnigraph.schema.steps import MigrationStep
-from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.commit import Commit, author_html
 from omnigraph.versioning.snapshot import Snapshot
 
 _MOST_CHANGES = 50
-_STYLE = """
-:root { color-scheme: light dark; --text: #1f2937; --soft: #6b7280; --line: #e5e7eb;
-  --page: #fff; --shade: #f3f4f6; --edge: #94a3b8; --name: #0f766e;
-  --insert: #047857; --delete: #b91c1c; --update: #1d4ed8 }
-@media (prefers-color-scheme: dark) {
-  :root { --text: #e5e7eb; --soft: #9ca3af; --line: #374151; --page: #111827; --shade: #1f2937;
-    --edge: #64748b; --name: #5eead4; --insert: #34d399; --delete: #f87171; --update: #93c5fd }
-}
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--page);
-  max-width: 1000px; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.6rem; margin-bottom: 0 }
-h2 { font-size: 1.2rem; margin-top: 2rem }
-h1, h2, p.where, li { overflow-wrap: anywhere }
-p.where { color: var(--soft); margin-top: .2rem }
-div.wide { overflow-x: auto }
-table { border-collapse: collapse; margin: .5rem 0 }
-th, td { border: 1px solid var(--line); padding: .25rem .6rem; text-align: left }
-th { background: var(--shade) }
-pre { background: var(--shade); border: 1px solid var(--line); padding: .8rem; overflow-x: auto }
-svg text { font: 12px system-ui, sans-serif; fill: var(--text) }
-.type rect { fill: var(--page); stroke: var(--edge) }
-.type .name { font-weight: 600 }
-.type .count { text-anchor: end; fill: var(--soft) }
-.type .property { fill: var(--soft); font-size: 11px }
-path.edge, path.parent { fill: none; stroke-width: 1.4 }
-path.edge { stroke: var(--edge) }
-marker path { fill: var(--edge) }
-text.edge { fill: var(--name); text-anchor: middle; paint-order: stroke; stroke: var(--page);
-  stroke-width: 4px }
-.commits .id { font-family: monospace; fill: var(--soft) }
-.commits .head { font-weight: 600 }
-.commits .when { fill: var(--soft) }
-ul.changes { font-family: monospace; padding-left: 0; list-style: none }
-li.insert { color: var(--insert) }
-li.delete { color: var(--delete) }
-li.update { color: var(--update) }
-"""
+# With more types than these, the tables of types are closed at first.
+_MOST_OPEN = 24
+_STYLE = Path(__file__).with_name("page.css")
+_ICON = (
+    '<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" '
+    'fill="#0f766e"/><path d="M9 22 16 9l7 13z" stroke="#fff" stroke-width="2" fill="none"/>'
+    '<g fill="#fff"><circle cx="16" cy="9" r="4"/><circle cx="9" cy="22" r="4"/>'
+    '<circle cx="23" cy="22" r="4"/></g></svg>'
+)
 
 
 class ShownChanges(Protocol):
     """Changes of rows and of the schema, local or sent by a server."""
 
+    @property
+    def old_commit(self) -> str: ...
+    @property
+    def new_commit(self) -> str: ...
     @property
     def schema_steps(self) -> Sequence[MigrationStep]: ...
     @property
@@ -82,7 +65,7 @@ class ShownBranch(Protocol):
     def log(self, *, limit: int) -> Iterator[Commit]: ...
 
 
-class ShownGraph(Protocol):
+class ShownGraph(BlamedGraph, Protocol):
     """A graph that can be shown, local or behind a server."""
 
     @property
@@ -92,12 +75,27 @@ class ShownGraph(Protocol):
     def at(self, target: str) -> ShownView: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Changes under a title: the first of them, with who made them, and how many there are."""
+
+    title: str
+    shown: Sequence[Change]
+    authors: Authors
+    stats: Mapping[str, Mapping[Op, int]]
+    schema_steps: Sequence[MigrationStep]
+
+    @property
+    def more(self) -> int:
+        """How many changes are not shown."""
+        return sum(sum(counts.values()) for counts in self.stats.values()) - len(self.shown)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """What a report shows: a graph at one commit, its newest commits, changes and query results.
 
-    `heads` maps branches to their newest commits; `compared` and `answered` are shown under their
-    keys as titles.
+    `heads` maps branches to their newest commits; `answered` are shown under their keys as titles.
     """
 
     uri: str
@@ -105,50 +103,119 @@ class Page:
     schema_source: str
     commits: Sequence[Commit]
     heads: Mapping[str, str]
-    compared: Mapping[str, ShownChanges] = field(default_factory=dict)
+    compared: Sequence[Comparison] = ()
     answered: Mapping[str, Result] = field(default_factory=dict)
 
     def to_html(self) -> str:
         """Return the whole document."""
-        parts = [
-            *self._schema(),
-            *self._history(),
-            *(
-                part
-                for title, found in self.compared.items()
-                for part in _render_changes(title, found)
-            ),
-            *(
-                part
-                for title, found in self.answered.items()
-                for part in _render_answer(title, found)
-            ),
-        ]
-        title = escape(self.uri.rstrip("/").rpartition("/")[2] or self.uri)
+        title = escape(graph_name(self.uri))
+        parts = [*self._head(title), *self._schema(), *self._history()]
+        parts += [*self._changes(), *self._answers()]
         commit = self.snapshot.commit
         where = escape(f"{self.uri} at commit {commit.id} of {commit.branch}")
         return (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<title>{title}</title><style>{_STYLE}</style></head><body>"
-            f'<h1>{title}</h1><p class="where">{where}</p>{"".join(parts)}</body></html>\n'
+            f"<title>{title} · OmniGraph</title><style>{_style()}</style></head>"
+            f'<body class="{SCOPE}">'
+            f"{''.join(parts)}</main><footer>Made by OmniGraph from {where}</footer>"
+            "</body></html>\n"
         )
 
+    def _head(self, title: str) -> Iterable[str]:
+        commit, catalog = self.snapshot.commit, self.snapshot.catalog
+        rows = [
+            sum(self._count(each) for each in types.values())
+            for types in (catalog.nodes, catalog.edges)
+        ]
+        facts = (
+            f"{counted(len(catalog.nodes), 'node type')} and "
+            f"{counted(len(catalog.edges), 'edge type')}",
+            f"{counted(rows[0], 'node')} and {counted(rows[1], 'edge')}",
+            counted(len(self.heads), "branch"),
+        )
+        said = f": {escape(commit.message)}" if commit.message else ""
+        yield f'<header><div class="brand">{_ICON}<b>OmniGraph</b> report</div>'
+        yield f'<h1>{title}</h1><p class="summary">{" · ".join(facts)}</p>'
+        yield f'<p class="summary soft small"><span class="badge">{escape(commit.branch)}</span>'
+        yield f"{render_id(commit.id)} {author_html(commit)}{said}</p></header><main>"
+
     def _schema(self) -> Iterable[str]:
+        catalog = self.snapshot.catalog
         counts = {key: state.row_count for key, state in self.snapshot.commit.tables.items()}
         yield "<h2>Schema</h2>"
-        yield _scroll_sideways(draw_schema(self.snapshot.catalog, counts))
-        rows = [
-            (edge.name, f"{edge.source} → {edge.target}", f"{counts.get(edge.identity, 0):,}")
-            for edge in self.snapshot.catalog.edges.values()
-        ]
-        if rows:
-            yield html_table(("edge", "joins", "rows"), rows)
-        yield f"<details><summary>source</summary><pre>{escape(self.schema_source)}</pre></details>"
+        yield _scroll_sideways(draw_schema(catalog, counts), "The types and their edges", "picture")
+        is_open = len(catalog.nodes) + len(catalog.edges) <= _MOST_OPEN
+        for kind, types in (("node", catalog.nodes), ("edge", catalog.edges)):
+            if types:
+                yield self._render_types(kind, list(types.values()), is_open=is_open)
+        source = f"<pre>{escape(self.schema_source)}</pre>"
+        yield f"<details><summary>The text of the schema</summary>{source}</details>"
+
+    def _render_types(
+        self, kind: str, types: Sequence[NodeType | EdgeType], *, is_open: bool
+    ) -> str:
+        joins = ("joins",) if kind == "edge" else ()
+        head = "".join(
+            f'<th scope="col"{" class=number" if name == "rows" else ""}>{name}</th>'
+            for name in ("type", *joins, "rows", "properties")
+        )
+        rows = "".join(map(self._render_type, types))
+        return (
+            f"<details{' open' if is_open else ''}><summary>"
+            f"{counted(len(types), f'{kind} type')}</summary>"
+            f'<div class="wide"><table class="types"><thead><tr>{head}</tr></thead>'
+            f"<tbody>{rows}</tbody></table></div></details>"
+        )
+
+    def _render_type(self, stored: StoredType) -> str:
+        joins = ""
+        if isinstance(stored, EdgeType):
+            joins = f'<td class="soft">{escape(f"{stored.source} → {stored.target}")}</td>'
+        listed = "".join(map(_render_property, stored.properties.values()))
+        count = counted(len(stored.properties), "property")
+        properties = (
+            f'<details><summary>{count}</summary><ul class="properties">{listed}</ul></details>'
+            if listed
+            else '<span class="soft">none</span>'
+        )
+        return (
+            f"<tr><td>{render_type(stored.name, self._colours())}</td>{joins}"
+            f'<td class="number">{self._count(stored):,}</td><td>{properties}</td></tr>'
+        )
 
     def _history(self) -> Iterable[str]:
         yield "<h2>History</h2>"
-        yield _scroll_sideways(draw_commits(self.commits, self.heads))
+        yield render_commits(self.commits, self.heads)
+
+    def _changes(self) -> Iterable[str]:
+        if self.compared:
+            yield "<h2>Changes</h2>"
+        for each in self.compared:
+            yield f"<h3>{escape(each.title)}</h3>"
+            yield from (f"<p>schema: {escape(str(step))}</p>" for step in each.schema_steps)
+            if not each.shown:
+                yield '<p class="soft">no row differs</p>'
+                continue
+            yield render_counts(each.stats, self._colours())
+            yield render_differences(each.shown, self._colours(), each.authors.of)
+            if each.more > 0:
+                yield f'<p class="soft">… and {each.more:,} more</p>'
+
+    def _answers(self) -> Iterable[str]:
+        if self.answered:
+            yield "<h2>Answers</h2>"
+        for title, found in self.answered.items():
+            rows = f'<span class="soft small">{counted(len(found), "row")}</span>'
+            yield f"<h3>{escape(title)} {rows}</h3>"
+            yield _scroll_sideways(result_html(found), f"Rows of {title}")
+
+    def _count(self, stored: StoredType) -> int:
+        state = self.snapshot.commit.tables.get(stored.identity)
+        return 0 if state is None else state.row_count
+
+    def _colours(self) -> Mapping[str, int]:
+        return colour_types(self.snapshot.catalog.nodes, self.snapshot.catalog.edges)
 
 
 def build_page(
@@ -170,28 +237,37 @@ def build_page(
         schema_source=view.schema,
         commits=sorted(found.values(), key=lambda each: -each.version)[:commits],
         heads={name: branch.commit.id for name, branch in branches.items()},
-        compared=compared or {},
+        compared=[_compare(graph, title, each) for title, each in (compared or {}).items()],
         answered=answered or {},
     )
 
 
-def _render_changes(title: str, found: ShownChanges) -> Iterable[str]:
-    yield f"<h2>{escape(title)}</h2>"
-    for step in found.schema_steps:
-        yield f"<p>schema: {escape(str(step))}</p>"
+def graph_name(uri: str) -> str:
+    """Return what a graph is called: the last part of where it is."""
+    name = uri.rstrip("/").rpartition("/")[2] or uri
+    return name.removesuffix(".omni") or name
+
+
+def _compare(graph: ShownGraph, title: str, found: ShownChanges) -> Comparison:
     shown = list(islice(found, _MOST_CHANGES))
-    lines = "".join(f'<li class="{each.op}">{escape(str(each))}</li>' for each in shown)
-    yield f'<ul class="changes">{lines}</ul>' if shown else "<p>no row differs</p>"
-    more = sum(sum(counts.values()) for counts in found.stats.values()) - len(shown)
-    if more > 0:
-        yield f"<p>… and {more:,} more</p>"
+    authors = find_authors(graph, (found.old_commit, found.new_commit), shown)
+    return Comparison(title, shown, authors, found.stats, found.schema_steps)
 
 
-def _render_answer(title: str, found: Result) -> Iterable[str]:
-    yield f"<h2>{escape(title)}</h2>"
-    yield _scroll_sideways(found._repr_html_())
+@cache
+def _style() -> str:
+    sheets = map(sheet, ("table", "diff", "diagram"))
+    return "\n".join([page_style(), *sheets, _STYLE.read_text(encoding="utf-8")])
 
 
-def _scroll_sideways(part: str) -> str:
-    """Return a part that scrolls sideways where the window is narrower."""
-    return f'<div class="wide">{part}</div>'
+def _render_property(item: Property) -> str:
+    kind = f"{item.type}{'?' if item.nullable else ''}"
+    return f'<li>{escape(item.name)}: <span class="soft">{escape(kind)}</span></li>'
+
+
+def _scroll_sideways(part: str, label: str, more: str = "") -> str:
+    """Return a part that scrolls sideways where the window is narrower, by keys as well."""
+    name = f"wide {more}".strip()
+    return (
+        f'<div class="{name}" role="region" tabindex="0" aria-label="{escape(label)}">{part}</div>'
+    )

@@ -20,7 +20,6 @@ from omnigraph.schema.catalog import (
 )
 from omnigraph.schema.constraints import Constraints
 from omnigraph.schema.identity import mint
-from omnigraph.schema.migration import fits, property_fits
 from omnigraph.schema.types import STRING, VectorType
 from omnigraph.schema.values import BadValue, Value, coerce_literal
 from omnigraph.span import Span
@@ -109,6 +108,8 @@ class _Builder:
         known = self._dropped_types(place, declaration.name.text) if old is None else []
         renamed: set[tuple[str, str]] = {*self.renamed}
         for dropped in known:
+            from omnigraph.schema.migration import fits
+
             made = make(declaration, notes, cast(_Stored, dropped))
             if self.problems.total or fits(place, dropped, made):
                 return made
@@ -437,6 +438,8 @@ class _Before:
 
 
 def _restores(item: Property, dropped: Property) -> bool:
+    from omnigraph.schema.migration import property_fits
+
     return item.name == dropped.name and property_fits(dropped, item)
 
 

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from omnigraph import __version__
 from omnigraph.api.local.queries import prepare
 from omnigraph.api.operation import ARROW, JSON, LINES, TEXT, Operation, Shape, named_or_main
+from omnigraph.api.operations.algorithms import RunAlgorithm, WriteAlgorithm
 from omnigraph.api.operations.branches import MergeBranch
 from omnigraph.api.operations.changes import GetDiff, ListChanges, WatchChanges
 from omnigraph.api.operations.maintenance import OptimizeBranch
@@ -161,6 +162,12 @@ def read(call: ServerCall) -> Answer:
     operation: ReadRows = call.operation
     if operation.mode == "explain" or (operation.mode == "profile" and call.accept != ARROW):
         return perform(call)
+    return rows(call)
+
+
+def rows(call: ServerCall) -> Answer:
+    """Send rows as JSON or as Arrow, while they are made."""
+    operation: ReadRows | RunAlgorithm = call.operation
     found = call.backend.run(operation, call.options)
     if call.accept == ARROW:
         return call.rows(found.to_ipc(), ARROW)
@@ -224,6 +231,7 @@ def watch(call: ServerCall) -> Answer:
 HANDLERS: Mapping[type[Operation[Any]], Handler] = {
     ReadRows: read,
     InvokeQuery: invoke,
+    RunAlgorithm: rows,
     ExportRows: export,
     GetSchema: schema,
     GetBlob: blob,
@@ -235,7 +243,7 @@ HANDLERS: Mapping[type[Operation[Any]], Handler] = {
 
 def turn_of(turns: WriteTurns, operation: Operation[Any]) -> AbstractContextManager[None]:
     """Let changes of a branch come one after another, so that none has to be run again."""
-    if isinstance(operation, Mutate | Resolve):
+    if isinstance(operation, Mutate | Resolve | WriteAlgorithm):
         return turns.of(named_or_main(operation.branch))
     return nullcontext()
 

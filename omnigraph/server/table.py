@@ -5,6 +5,7 @@ from typing import Any
 
 from omnigraph.api.operation import Audience
 from omnigraph.api.operations import (
+    algorithms,
     branches,
     changes,
     commits,
@@ -30,6 +31,7 @@ from omnigraph.server.studio import page
 _FAMILIES = (
     read,
     explore,
+    algorithms,
     editing,
     write,
     queries,

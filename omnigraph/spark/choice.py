@@ -4,16 +4,21 @@ Whoever asks for `spark` or `inline` gets it. `auto` stays in this process where
 before a JVM has started, and a query stays here while its rows fit.
 """
 
+from __future__ import annotations
+
 import math
 import os
 from collections.abc import Callable
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from omnigraph.spark import session
-from omnigraph.spark.deadline import Deadline
-from omnigraph.spark.progress import NO_PROGRESS, Progress
-from omnigraph.spark.runner import InlineRunner, Runner, SparkRunner, ThreadRunner
-from omnigraph.spark.session import SparkSettings
+
+if TYPE_CHECKING:
+    from omnigraph.spark.deadline import Deadline
+    from omnigraph.spark.progress import Progress
+    from omnigraph.spark.runner import Runner
+    from omnigraph.spark.session import SparkSettings
 
 # A server whose Spark is up uses it from here on.
 FILE_BYTES = 16 << 20
@@ -48,7 +53,7 @@ def runner_for_files(
     settings: SparkSettings,
     size: int,
     deadline: Deadline | None = None,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> Runner:
     """Return the runner of a load, an export or an embedding of files of `size` bytes.
 
@@ -80,6 +85,8 @@ def runner_for_optimize(
     """
     is_small = engine is Engine.AUTO and size < OPTIMIZE_BYTES
     if is_small or engine is Engine.INLINE:
+        from omnigraph.spark.runner import ThreadRunner
+
         return ThreadRunner(concurrency, deadline)
     return _spark_runner(settings, deadline)
 
@@ -112,16 +119,20 @@ def _pick_runner(
     *,
     is_large: bool,
     deadline: Deadline | None,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> Runner:
+    from omnigraph.spark.runner import InlineRunner
+
     wants_spark = settings.is_configured or session.is_running() or is_large
     if engine is Engine.INLINE or (engine is Engine.AUTO and not wants_spark):
         return InlineRunner(deadline)
-    if not session.is_running():
+    if progress is not None and not session.is_running():
         progress.begin("starting Spark")
     return _spark_runner(settings, deadline)
 
 
 def _spark_runner(settings: SparkSettings, deadline: Deadline | None = None) -> Runner:
+    from omnigraph.spark.runner import SparkRunner
+
     spark = session.session(settings)
     return SparkRunner(spark, session.count_task_slots(spark), deadline)

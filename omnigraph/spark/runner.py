@@ -22,6 +22,7 @@ Found = TypeVar("Found")
 
 _RESULTS = pa.schema([("item", pa.int64()), ("result", pa.binary())])
 _RESULTS_SQL = "item long, result binary"
+_PARTITIONS_PER_SLOT = 4
 _SHUFFLE = pa.schema([("bucket", pa.int32()), ("tag", pa.string()), ("payload", pa.binary())])
 _SHUFFLE_SQL = "bucket int, tag string, payload binary"
 
@@ -75,8 +76,13 @@ class Runner(Protocol):
         items: Sequence[Item],
         reduce: Reduce[Found],
         progress: Progress = NO_PROGRESS,
+        *,
+        buckets: int,
     ) -> list[Found]:
-        """Return the result of `reduce` for every bucket that got a parcel."""
+        """Return the result of `reduce` for every bucket that got a parcel.
+
+        Buckets are numbered below `buckets`; only how the work is cut depends on it.
+        """
 
 
 class InlineRunner:
@@ -110,6 +116,8 @@ class InlineRunner:
         items: Sequence[Item],
         reduce: Reduce[Found],
         progress: Progress = NO_PROGRESS,
+        *,
+        buckets: int,  # noqa: ARG002 - there is one process for all of them
     ) -> list[Found]:
         held, counting = [0], Lock()
 
@@ -122,11 +130,11 @@ class InlineRunner:
                 found.append(parcel)
             return found
 
-        buckets: dict[int, list[Parcel]] = {}
+        filled: dict[int, list[Parcel]] = {}
         for emitted in self.map(parcels, items, progress):
             for parcel in emitted:
-                buckets.setdefault(parcel.bucket, []).append(parcel)
-        return InlineRunner.map(self, reduce, [buckets[bucket] for bucket in sorted(buckets)])
+                filled.setdefault(parcel.bucket, []).append(parcel)
+        return InlineRunner.map(self, reduce, [filled[bucket] for bucket in sorted(filled)])
 
 
 class ThreadRunner(InlineRunner):
@@ -189,16 +197,21 @@ class SparkRunner:
         items: Sequence[Item],
         reduce: Reduce[Found],
         progress: Progress = NO_PROGRESS,
+        *,
+        buckets: int,
     ) -> list[Found]:
         if not items:
             return []
+        # What a session has set would be too few for a cluster, and too many for a few buckets.
+        partitions = max(1, min(buckets, _PARTITIONS_PER_SLOT * self.slots))
 
         def reduced_table(table: pa.Table) -> pa.Table:  # Spark counts what it can be called with
             return _reduced(reduce, table)
 
         def reduced() -> "DataFrame":
             emitted = self._numbers(len(items)).mapInArrow(_Emit(task, items), _SHUFFLE_SQL)
-            return emitted.groupBy("bucket").applyInArrow(reduced_table, _RESULTS_SQL)
+            spread = emitted.repartition(partitions, "bucket")
+            return spread.groupBy("bucket").applyInArrow(reduced_table, _RESULTS_SQL)
 
         results: dict[int, Found] = dict(_answers(self._watched(reduced, progress)))
         return [results[bucket] for bucket in sorted(results)]

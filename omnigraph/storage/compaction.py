@@ -8,7 +8,7 @@ from lance.fragment import LanceFragment
 
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.staging import Piece, TablePlace, place_of
-from omnigraph.storage.table import Table
+from omnigraph.storage.table import Table, data_path
 
 # A fragment is rewritten when it has less than half of both, or too many deleted rows.
 FRAGMENT_ROWS = 1 << 20
@@ -88,8 +88,7 @@ def _parts(fragments: Sequence[LanceFragment]) -> Iterator[list[LanceFragment]]:
 
 def _group(table: Table, fragments: Sequence[LanceFragment]) -> Group:
     content = tuple(
-        (*(file.path for file in each.metadata.files), each.deletion_file() or "")
-        for each in fragments
+        (*map(data_path, each.metadata.files), each.deletion_file() or "") for each in fragments
     )
     numbers = tuple(each.fragment_id for each in fragments)
     return Group(place_of(table), numbers, content, sum(map(_size, fragments)))

@@ -20,12 +20,15 @@ LOOKED_UP = (pa.utf8(), pa.int32(), pa.int64(), pa.date32())
 # Segments that one index may have before its small ones are rebuilt as one.
 MOST_SEGMENTS = 32
 SMALL_SEGMENT_ROWS = 131_072
+# Jobs build segments of so many rows, and of more where an index would get more segments than this.
+SEGMENT_ROWS = 1_000_000
+MOST_LARGE_SEGMENTS = 256
 # A BTREE lookup costs the same for each segment, so segments of fewer rows are always joined.
 JOINED_SEGMENT_ROWS = 4_096
 # Fragments and rows that a BTREE leaves to a scan.
 MOST_UNCOVERED = 4
 MOST_UNCOVERED_ROWS = 1_024
-# `optimize` joins segments of fewer rows.
+# `optimize` joins segments of fewer rows, or than half of what a job would build.
 WHOLE_SEGMENT_ROWS = 1_000_000
 # With fewer rows all vectors are compared, which is exact; from here on they are indexed.
 LEAST_VECTORS = 100_000
@@ -160,13 +163,19 @@ def segments_for_new(
     return added, replaced
 
 
+def segment_rows(rows: int) -> int:
+    """Return how many rows a segment of a table of `rows` rows has when a job builds it."""
+    return max(SEGMENT_ROWS, -(-rows // MOST_LARGE_SEGMENTS))
+
+
 def due_segments(
-    dataset: lance.LanceDataset, declared: Iterable[IndexSpec] = ()
+    dataset: lance.LanceDataset, declared: Iterable[IndexSpec] = (), most_joined: int = 0
 ) -> tuple[list[DueSegment], list[Index]]:
     """Plan the segments that uncovered fragments need, and return those that they replace too.
 
     Where an index has too many segments, its small ones are rebuilt together with the new one; the
-    smallest of a BTREE always are. A declared index that the table lacks is started.
+    smallest of a BTREE always are. A job also joins those that are no larger than what is new and
+    was joined before, up to `most_joined` rows. A declared index that the table lacks is started.
     """
     rows = _rows(dataset)
     due: list[DueSegment] = []
@@ -178,6 +187,8 @@ def due_segments(
         few = spec.kind is IndexKind.BTREE and _few([rows[each] for each in uncovered])
         if uncovered and not few:
             least = _joined_rows(spec.kind, len(found.segments))
+            if len(found.segments) > MOST_SEGMENTS:
+                least = max(least, _joined_with(found, uncovered, rows, most_joined))
             fragments, joined = _with_small(found, uncovered, rows, least)
             replaced += joined
             due.append(DueSegment(found.name, spec.column, spec.kind, fragments))
@@ -193,6 +204,7 @@ def whole_segments(
     when that is worth its cost.
     """
     rows = _rows(dataset)
+    least = max(WHOLE_SEGMENT_ROWS, segment_rows(sum(rows.values())) // 2)
     due: list[DueSegment] = []
     replaced: list[Index] = []
     for spec, found in _wanted(dataset, set(rows), declared).items():
@@ -202,7 +214,7 @@ def whole_segments(
             due += part
             replaced += joined
             continue
-        fragments, joined = _with_small(found, uncovered, rows, WHOLE_SEGMENT_ROWS)
+        fragments, joined = _with_small(found, uncovered, rows, least)
         if uncovered or len(joined) > 1:
             replaced += joined
             due.append(DueSegment(found.name, spec.column, spec.kind, fragments))
@@ -259,6 +271,22 @@ def _with_small(
             fragments |= covered
             joined.append(_removal(found.name, segment))
     return tuple(sorted(fragments)), joined
+
+
+def _joined_with(
+    found: _IndexSegments, uncovered: set[int], rows: Mapping[int, int], most: int
+) -> int:
+    """Return below how many rows segments are rebuilt with what is new.
+
+    Each is no larger than all before it, so that a row is rebuilt a few times in the life of a
+    table, and the number of segments grows with the logarithm of its rows.
+    """
+    total, least = sum(rows[each] for each in uncovered), 0
+    for size in sorted(sum(rows[each] for each in covered) for _, covered in found.segments):
+        if size > total or total + size > most:
+            break
+        total, least = total + size, size + 1
+    return least
 
 
 def _joined_rows(kind: IndexKind, segments: int) -> int:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.indexes import LOOKED_UP, IndexKind
 from omnigraph.storage.objects import Stored
-from omnigraph.storage.table import Table
+from omnigraph.storage.table import Table, data_path
 
 _MOST_SOUGHT = 1_000
 
@@ -66,7 +66,7 @@ def _parts(table: Table) -> Iterator[Part]:
     with report_as(f"cannot read {table.path}"):
         for fragment in table.dataset.get_fragments():
             for file in fragment.metadata.files:
-                yield Part(PartKind.DATA, f"data/{file.path}", file.file_size_bytes)
+                yield Part(PartKind.DATA, f"data/{data_path(file)}", file.file_size_bytes)
             deletions = fragment.deletion_file()
             if deletions is not None:
                 yield Part(PartKind.DELETIONS, deletions, None)

@@ -20,6 +20,7 @@ from omnigraph.storage.indexes import (
     build_segment,
     covered_fragments,
     due_segments,
+    segment_rows,
     whole_segments,
 )
 from omnigraph.storage.reading import OFFSET_BITS, Addresses
@@ -266,19 +267,20 @@ def fragment_numbers(table: Table) -> frozenset[int]:
     return frozenset(each.fragment_id for each in table.dataset.get_fragments())
 
 
-def plan_indexing(table: Table, most_rows: int, declared: Iterable[IndexSpec] = ()) -> Indexing:
-    """Fold a table and plan its indexes, each segment over about `most_rows` rows."""
+def plan_indexing(table: Table, declared: Iterable[IndexSpec] = ()) -> Indexing:
+    """Fold a table and plan its indexes, in segments that many processes build."""
     folded = table._folded()
+    most_rows = segment_rows(table.count())
     with report_as(f"cannot index {table.path}"):
-        due, replaced = due_segments(folded.dataset, declared)
+        due, replaced = due_segments(folded.dataset, declared, most_rows)
     return _cut(Indexing(folded, tuple(due), tuple(replaced)), most_rows)
 
 
-def plan_whole_indexing(table: Table, most_rows: int, declared: Iterable[IndexSpec]) -> Indexing:
-    """Plan indexes that cover the whole table, each segment over about `most_rows` rows."""
+def plan_whole_indexing(table: Table, declared: Iterable[IndexSpec]) -> Indexing:
+    """Plan indexes that cover the whole table, in segments that many processes build."""
     with report_as(f"cannot index {table.path}"):
         due, replaced = whole_segments(table.dataset, declared)
-    return _cut(Indexing(table, tuple(due), tuple(replaced)), most_rows)
+    return _cut(Indexing(table, tuple(due), tuple(replaced)), segment_rows(table.count()))
 
 
 def build_due(place: TablePlace, due: DueSegment) -> Segment:
@@ -322,11 +324,13 @@ def _parts(due: DueSegment, rows: Mapping[int, int], most_rows: int) -> Iterator
         yield due
         return
     taken: list[int] = []
+    held = 0
     for fragment in due.fragments:
         taken.append(fragment)
-        if sum(rows[each] for each in taken) >= most_rows:
+        held += rows[fragment]
+        if held >= most_rows:
             yield replace(due, fragments=tuple(taken))
-            taken = []
+            taken, held = [], 0
     if taken:
         yield replace(due, fragments=tuple(taken))
 

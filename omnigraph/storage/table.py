@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment, LanceOperation
 from lance.dataset import MergeInsertBuilder, Transaction
-from lance.fragment import FragmentMetadata, write_fragments
+from lance.fragment import DataFile, FragmentMetadata, write_fragments
 from lance.lance import _Session as Session
 
 from omnigraph.errors import StorageError
@@ -168,7 +168,7 @@ class Table:
     def fragments(self) -> Mapping[tuple[int, tuple[str, ...]], LanceFragment]:
         """The fragments by number and files; two branches may use the same number."""
         return {
-            (each.fragment_id, tuple(file.path for file in each.metadata.files)): each
+            (each.fragment_id, tuple(map(data_path, each.metadata.files))): each
             for each in self.dataset.get_fragments()
         }
 
@@ -605,15 +605,23 @@ def _new_session() -> Session:
     return Session(_INDEX_CACHE_BYTES, _METADATA_CACHE_BYTES)
 
 
+def data_path(file: DataFile) -> str:
+    """Return the path of a data file.
+
+    Its property `path` makes a class for every call, which takes longer than all else about it.
+    """
+    return str(file._path)
+
+
 def _data_files(fragments: Iterable[FragmentMetadata]) -> list[str]:
-    return [f"data/{file.path}" for fragment in fragments for file in fragment.files]
+    return [f"data/{data_path(file)}" for fragment in fragments for file in fragment.files]
 
 
 def _files(dataset: LanceDataset) -> set[str]:
     """Return all files that a version uses, relative to its table."""
     found = {f"_versions/{layout.manifest_name(dataset.version)}"}
     for fragment in dataset.get_fragments():
-        found |= {f"data/{each.path}" for each in fragment.metadata.files}
+        found |= {f"data/{data_path(each)}" for each in fragment.metadata.files}
         deletions = fragment.deletion_file()
         if deletions is not None:
             found.add(deletions)

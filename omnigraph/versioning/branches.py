@@ -16,7 +16,6 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.manifest import Head, Manifest
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalize_name
-from omnigraph.versioning.publish import sync_flip
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid
 from omnigraph.versioning.unknown_outcome import unknown_outcome
@@ -159,6 +158,8 @@ def _flip(
             flipped = _flip_once(repository, at, wanted)
         except CommitRejectedError:
             continue
+        from omnigraph.versioning.publish import sync_flip
+
         reached("branch flipped")
         sync_flip(repository, flipped, "the change")
         return wanted

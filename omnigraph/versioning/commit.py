@@ -1,13 +1,15 @@
 """Commit: one commit as recorded, with the version of every table that it leaves."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from hashlib import blake2b
+from html import escape
 from typing import Any, Self, TypeAlias
 
 from omnigraph.errors import Json
-from omnigraph.html import html_facts
+from omnigraph.html import html_facts, notebook_part
 from omnigraph.storage import layout
 
 
@@ -49,13 +51,36 @@ class TableState:
         return f"{self.path}/_versions/{layout.manifest_name(self.version)}"
 
 
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The few rows that a change wrote in one table, and the columns that it changed in them.
+
+    Rows are named by `row_mark`, which two ids may share. Without columns all may have changed.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...] | None
+
+    def may_have(self, mark: str, columns: Set[str]) -> bool:
+        """Whether one of some columns may have changed in the row of a mark."""
+        if mark not in self.rows:
+            return False
+        return self.columns is None or not columns.isdisjoint(self.columns)
+
+
+def row_mark(row_id: str) -> str:
+    """Return a few letters for an id."""
+    return blake2b(row_id.encode(), digest_size=5).hexdigest()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Commit:
     """One point in a graph's history.
 
     `version` is one more than that of the newest parent, so it grows along every branch. `tables`
     is the whole graph at this point, by table key. `affected` counts the nodes and edges that a
-    mutation changed, and `request` is the digest of what was asked for.
+    mutation changed, and `request` is the digest of what was asked for. `touched` says of small
+    changes, by table key, what they wrote.
     """
 
     id: str
@@ -71,6 +96,7 @@ class Commit:
     message: str | None = None
     affected: tuple[int, int] | None = None
     request: str | None = None
+    touched: Mapping[str, Touched] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         about = f"{self.id!r}, branch={self.branch!r}, version={self.version}, kind='{self.kind}'"
@@ -88,7 +114,7 @@ class Commit:
             ("actor", self.actor),
             ("message", self.message),
         ]
-        return html_facts(f"Commit {self.id}", facts)
+        return notebook_part(html_facts(f"Commit {self.id}", facts))
 
     @property
     def time(self) -> datetime:
@@ -148,6 +174,12 @@ def time_text(microseconds: int) -> str:
     """Return a time since 1970 for a person to read, to the second, in UTC."""
     when = datetime.fromtimestamp(microseconds / 1_000_000, UTC)
     return when.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def author_html(commit: Commit) -> str:
+    """Return who made a commit, and when, as HTML."""
+    who = f'<span class="actor">{escape(commit.actor)}</span> ' if commit.actor else ""
+    return f'{who}<time class="soft">{time_text(commit.created_at)}</time>'
 
 
 def with_commits(document: Mapping[str, Json], *commits: Commit | None) -> dict[str, Json]:

@@ -24,7 +24,7 @@ from omnigraph.storage.fold import MANIFEST_LEVELS, WHOLE_LEVELS, Level
 from omnigraph.storage.indexes import IndexKind, IndexSpec
 from omnigraph.storage.table import Table, Tables
 from omnigraph.syntax.problems import nearest_name
-from omnigraph.versioning.commit import Commit, CommitKind, Models, TableState
+from omnigraph.versioning.commit import Commit, CommitKind, Models, TableState, Touched
 from omnigraph.versioning.commit_cache import CommitCache
 from omnigraph.versioning.freshness import MANIFEST_AGE, Freshness
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalize_name
@@ -582,6 +582,7 @@ def _matching(rows: pa.Table, ids: list[str]) -> dict[str, Commit]:
 
 def _encoded(commit: Commit) -> str:
     models = {key: state.models for key, state in commit.tables.items() if state.models}
+    touched = {key: [each.rows, each.columns] for key, each in commit.touched.items()}
     record = {
         "id": commit.id,
         "parents": commit.parents,
@@ -600,12 +601,17 @@ def _encoded(commit: Commit) -> str:
             for key, state in commit.tables.items()
         },
         **({"models": models} if models else {}),
+        **({"touched": touched} if touched else {}),
     }
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
 def _models(pairs: Iterable[tuple[str, str]]) -> Models:
     return tuple((sys.intern(identity), sys.intern(model)) for identity, model in pairs)
+
+
+def _touched(rows: Iterable[str], columns: Iterable[str] | None) -> Touched:
+    return Touched(tuple(rows), None if columns is None else tuple(map(sys.intern, columns)))
 
 
 def decode_commit(text: str) -> Commit:
@@ -619,12 +625,14 @@ def decode_commit(text: str) -> Commit:
         )
         for key, (path, version, rows, branch) in record.pop("tables").items()
     }
+    touched = {key: _touched(*each) for key, each in record.pop("touched", {}).items()}
     kind = CommitKind(record.pop("kind"))
     affected = record.pop("affected", None)
     return Commit(
         parents=tuple(record.pop("parents")),
         kind=kind,
         tables=tables,
+        touched=touched,
         affected=None if affected is None else tuple(affected),
         **record,
     )

@@ -224,6 +224,7 @@ class _Attempt:
             message=write_set.message,
             affected=write_set.affected,
             request=write_set.request,
+            touched=write_set.touched,
         )
 
     def _tables(self, current: Commit) -> dict[str, TableState]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 from omnigraph.errors import Json, StorageError, TableNotFoundError, UnavailableError
-from omnigraph.html import html_facts, html_table
+from omnigraph.html import html_facts, html_table, notebook_part
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.commit import Commit, Models, TableState, commit_named, with_commits
 
@@ -29,15 +29,7 @@ class Snapshot:
         return self.commit.version
 
     def _repr_html_(self) -> str:
-        tables = self.commit.tables
-        counts = [
-            (kind, stored.name, f"{tables[stored.identity].row_count:,}")
-            for kind, types in (("node", self.catalog.nodes), ("edge", self.catalog.edges))
-            for stored in types.values()
-        ]
-        facts = [("branch", self.commit.branch), ("version", self.version)]
-        more = html_table(("", "type", "rows"), counts)
-        return html_facts(f"Commit {self.commit.id}", facts, more)
+        return notebook_part(snapshot_html(self))
 
     def table(self, key: str) -> "Table":
         """Return the table of a key such as `node:Person`; see `state`."""
@@ -110,6 +102,24 @@ class Snapshot:
         }
         commit = replace(commit_named(document, "commit"), tables=states)
         return cls(commit, catalog, cast("Tables", _NoTables()), lambda _: None)
+
+
+def snapshot_html(snapshot: Snapshot) -> str:
+    """Return a snapshot as a part of a page: where it is, and the rows of each type."""
+    commit = snapshot.commit
+    counts = [
+        (kind, stored.name, f"{commit.tables[stored.identity].row_count:,}")
+        for kind, types in (("node", snapshot.catalog.nodes), ("edge", snapshot.catalog.edges))
+        for stored in types.values()
+    ]
+    facts = [
+        ("commit", commit.id),
+        ("branch", commit.branch),
+        ("version", commit.version),
+        ("actor", commit.actor),
+        ("message", commit.message),
+    ]
+    return html_facts("", facts, html_table(("kind", "type", "rows"), counts) if counts else "")
 
 
 class _NoTables:

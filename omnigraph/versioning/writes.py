@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from omnigraph.storage.indexes import indexes_of
 from omnigraph.storage.table import Rows, Table
-from omnigraph.versioning.commit import CommitKind, Models, TableState
+from omnigraph.versioning.commit import CommitKind, Models, TableState, Touched
 from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot
@@ -71,7 +71,7 @@ class WriteSet:
     the tables that the commit no longer has. `sources` are further commits whose tables the change
     takes over, as they are or as the base of new versions, and `restored` are single versions of
     which it does, by table key. `models` has the models of a table's vectors where they are other
-    than before.
+    than before. `touched` has the rows of tables in which few were written.
     """
 
     base: Snapshot
@@ -92,6 +92,7 @@ class WriteSet:
     sources: tuple[str, ...] = ()
     restored: frozenset[tuple[str, int]] = frozenset()
     models: Mapping[str, Models] = field(default_factory=dict)
+    touched: Mapping[str, Touched] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_notes(actor=self.actor, message=self.message, operation=self.operation_id)

@@ -5,6 +5,7 @@ mutate    runs the statements of a mutation, each on what the earlier ones left
 draft     the rows changed so far, on top of a snapshot that does not change
 resolve   makes two nodes of one type one, with the edges of both
 resolved  what became of two nodes that are one
+assign    values of one property for rows by their ids, as one commit
 upsert    a row that exists keeps what a change does not name
 again     the rows of types whose vectors are to be made anew, without those vectors
 filling   fills `@embed` properties with vectors of the text beside them

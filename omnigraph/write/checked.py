@@ -6,10 +6,11 @@ import pyarrow as pa
 
 from omnigraph.errors import Code, Violation, ViolationsError
 from omnigraph.schema.catalog import NodeType, embedded_in
+from omnigraph.versioning.commit import Touched, row_mark
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Append, DeleteRows, TableWrite, Upsert, WriteSet
 from omnigraph.write.counts import RowCounts
-from omnigraph.write.draft import Draft, TypeChange
+from omnigraph.write.draft import MOST_TOUCHED, Draft, TypeChange
 from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.validate import validate
 
@@ -54,6 +55,7 @@ def check_draft(
         writes=writes,
         validated=seen - frozenset(writes),
         affected=_affected(changes),
+        touched=_touched(changes.values()),
         models={key: join_models(snapshot.models(key), models[name]) for name, key in keys.items()},
     )
     return write_set, counts
@@ -66,6 +68,15 @@ def _writes(snapshot: Snapshot, change: TypeChange) -> tuple[TableWrite, ...]:
         rows = change.rows.cast(table.schema)
         writes.append(Upsert(rows) if change.updated else Append(rows))
     return tuple(writes)
+
+
+def _touched(changes: Iterable[TypeChange]) -> dict[str, Touched]:
+    """Return the rows of each table in which few are written."""
+    few = (each for each in changes if len(each.hidden) <= MOST_TOUCHED)
+    return {
+        each.stored.identity: Touched(tuple(map(row_mark, each.hidden.to_pylist())), each.columns)
+        for each in few
+    }
 
 
 def _cascades(snapshot: Snapshot, changes: Mapping[str, TypeChange]) -> frozenset[str]:

@@ -13,8 +13,10 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Models
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.counts import RowCounts
-from omnigraph.write.upsert import find_unchanged
+from omnigraph.write.upsert import find_changed, find_unchanged
 
+# Rows of a change whose commit names them; of a larger one, the tables are compared.
+MOST_TOUCHED = 16
 _NO_IDS = pa.array([], pa.utf8())
 
 
@@ -22,13 +24,15 @@ _NO_IDS = pa.array([], pa.utf8())
 class TypeChange:
     """What changes in one type: whole rows to store, each id once, and the ids to delete.
 
-    `updated` is how many of the rows exist, for a change without those that stay as they are.
+    For a change without rows that stay as they are, `updated` is how many of the rows exist, and
+    `columns` are those that differ in one of them, if all rows exist.
     """
 
     stored: StoredType
     rows: pa.Table
     gone: pa.Array = field(default_factory=lambda: _NO_IDS)
     updated: int = 0
+    columns: tuple[str, ...] | None = None
 
     @property
     def ids(self) -> pa.Array:
@@ -118,7 +122,11 @@ class Draft:
         same = find_unchanged(change.rows, before)
         rows = change.rows.filter(pc.invert(same))
         there = look_up_rows(table, "id", change.gone, ["id"])["id"].combine_chunks()
-        return TypeChange(change.stored, rows, there, before.num_rows - same.true_count)
+        updated = before.num_rows - same.true_count
+        columns = None
+        if not len(there) and updated == rows.num_rows <= MOST_TOUCHED:
+            columns = find_changed(rows, before)
+        return TypeChange(change.stored, rows, there, updated, columns)
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:

@@ -16,18 +16,13 @@ from omnigraph.storage.staging import (
 )
 from omnigraph.storage.table import Table
 
-_ROWS_PER_SEGMENT = 1_000_000
-
 
 def build_indexes(
     runner: Runner, made: Sequence[tuple[StoredType, Table]], progress: Progress
 ) -> dict[str, Table]:
     """Fold tables and build their indexes in tasks; returns the tables by type name."""
     progress.begin("indexing")
-    plans = {
-        stored.name: plan_indexing(table, _ROWS_PER_SEGMENT, indexes_of(stored))
-        for stored, table in made
-    }
+    plans = {stored.name: plan_indexing(table, indexes_of(stored)) for stored, table in made}
     due = [(place_of(plan.table), each, name) for name, plan in plans.items() for each in plan.due]
     segments = runner.map(_build, [each[:2] for each in due], progress)
     added: dict[str, list[Segment]] = {name: [] for name in plans}

@@ -1,15 +1,16 @@
 """Receipt: what a change did."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.html import html_facts, notebook_part
 from omnigraph.versioning.commit import Commit, commit_if_named, with_commits
 from omnigraph.write.counts import RowCounts, counts_document, counts_in
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Receipt:
     """What a change did; without a commit there was nothing to change.
 
@@ -24,6 +25,26 @@ class Receipt:
     counts: RowCounts | None
     commit: Commit | None = field(repr=False)
     actor: str | None = None
+
+    def __repr__(self) -> str:
+        about = "".join(f", {name}={value!r}" for name, value in self._facts() if name != "query")
+        return f"Receipt({self.query_name!r}{about})"
+
+    def _repr_html_(self) -> str:
+        return notebook_part(html_facts("Receipt", self._facts()))
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        """Yield what there is to say about the change."""
+        yield "query", self.query_name
+        yield "branch", self.branch
+        told = (
+            ("nodes", self.affected_nodes),
+            ("edges", self.affected_edges),
+            ("rows", None if self.counts is None else str(self.counts)),
+            ("actor", self.actor),
+        )
+        yield from ((name, value) for name, value in told if value is not None)
+        yield "commit", None if self.commit is None else self.commit.id
 
     @property
     def operation_id(self) -> str | None:

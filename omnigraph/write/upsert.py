@@ -65,6 +65,13 @@ def find_unchanged(rows: pa.Table, before: pa.Table) -> pa.Array:
     return pa.array(found)
 
 
+def find_changed(rows: pa.Table, before: pa.Table) -> tuple[str, ...]:
+    """Return the columns in which one of some rows differs from the row of its id in `before`."""
+    aligned = before.take(pa.array(find_places(rows, before)))
+    pairs = ((name, to_array(rows[name]), to_array(aligned[name])) for name in rows.column_names)
+    return tuple(name for name, one, other in pairs if not equal_values(one, other).all())
+
+
 def with_column(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
     """Return rows with other values in a column."""
     at = rows.schema.get_field_index(name)

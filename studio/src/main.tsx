@@ -1,5 +1,5 @@
 import { render } from 'preact'
-import './look/tokens.css'
+import '../../omnigraph/look/tokens.css'
 import './look/base.css'
 import { App } from './shell/app.tsx'
 import { Session } from './shell/session.ts'

@@ -296,6 +296,40 @@ def test_search_finds_by_words_and_by_key_and_goes_on_along_edges(graph: Graph) 
     assert done(desk, "search", text="Bob", types=["Person"], where="$n.age > 3").rows == []
 
 
+def test_search_with_a_predicate_goes_on_until_its_page_is_full(tmp_path: Path) -> None:
+    with init(tmp_path / "graph", "node Note { slug: String @key text: String n: I64 }") as notes:
+        rows = [{"slug": f"n{n:04}", "text": "tide", "n": n} for n in range(1_200)]
+        notes.load(rows, type="Note")
+        desk = desk_of(notes)
+        late = done(desk, "search", text="tide", where="$n.n >= 1150", limit=5)
+        assert len(late.rows) == 5
+        assert "limit 5 reached" in late.text
+        rare = done(desk, "search", text="tide", where="$n.n in [3, 1199]", limit=5)
+        assert {each[1] for each in rare.rows} == {"n0003", "n1199"}
+        assert "looked at" not in rare.text
+        assert "reached" not in rare.text
+
+
+def test_a_search_that_looked_at_some_hits_only_says_so(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.load([{"slug": f"t{n}", "name": "Tide"} for n in range(30)], type="Person")
+    monkeypatch.setattr("omnigraph.api.operations.explore.MOST_HITS", 20)
+    answer = done(desk_of(graph), "search", text="Tide", where='$n.slug = "none"', limit=1)
+    assert answer.rows == []
+    assert "only the best 20 hits were looked at" in answer.text
+
+
+def test_a_search_says_along_which_edges_there_is_more(graph: Graph) -> None:
+    people = [{"slug": f"k{n}", "name": "K"} for n in range(8)]
+    graph.load(people, type="Person")
+    graph.load([{"from": "ana", "to": each["slug"]} for each in people], type="Knows")
+    few = done(desk_of(graph), "search", text="ana", types=["Person"], limit=1, hops=1)
+    assert "not all along Knows" in few.text
+    all_of_them = done(desk_of(graph), "search", text="ana", types=["Person"], limit=5, hops=1)
+    assert "not all" not in all_of_them.text
+
+
 def test_get_tells_the_neighbours_of_a_node(graph: Graph) -> None:
     answer = done(desk_of(graph), "get", type="Person", id="bob")
     assert ["name", "Bob"] in answer.rows
@@ -395,10 +429,10 @@ def test_resources_are_those_that_the_actor_may_read(graph: Graph) -> None:
     assert [each.name for each in shown_documents(nobody)] == ["guide"]
 
 
-def test_what_a_prompt_is_given_stays_data() -> None:
+def test_what_a_prompt_is_given_stays_data(graph: Graph) -> None:
     for prompt in PROMPTS:
         (name,) = prompt.arguments
-        text = prompt_text(prompt.name, {name: HOSTILE})
+        text = prompt_text(desk_of(graph), prompt.name, {name: HOSTILE})
         assert HOSTILE not in text
         assert "\\u202e" in text
 

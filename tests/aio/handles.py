@@ -7,16 +7,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MADE = ROOT / "omnigraph" / "aio" / "handles.py"
-SOURCES = [ROOT / "omnigraph" / "api" / f"{name}.py" for name in ("view", "branch", "graph")]
+SOURCES = [
+    ROOT / "omnigraph" / "api" / f"{name}.py" for name in ("algorithms", "view", "branch", "graph")
+]
 HEAD = '''\
 """Handles: the async handles on a graph; made from the blocking ones by `make docs`.
 
 Each method has the name, the parameters and the promise of the blocking one, which it runs.
 """
+
+from __future__ import annotations
 '''
 # What costs nothing and is not awaited.
 AT_ONCE = ("place", "name", "uri", "actor")
-HANDLES = ("View", "Branch", "Graph")
+HANDLES = ("Algorithms", "View", "Branch", "Graph")
 # What a method returns, and what the async one does.
 ITEMS = {"Log": "Commit", "Iterator[bytes]": "bytes"}
 
@@ -32,7 +36,8 @@ def made() -> str:
     ]
     body = "\n\n".join(_class(each) for each in classes)
     text = "\n".join([HEAD, _imports(trees, body), "", body, ""])
-    for command in (["check", "--fix-only", "--select=I,F401", "--quiet"], ["format", "--quiet"]):
+    mend = ["check", "--fix-only", "--select=I,F401,UP037", "--quiet"]
+    for command in (mend, ["format", "--quiet"]):
         ruff = [str(Path(sys.executable).with_name("ruff")), *command]
         text = subprocess.run(
             [*ruff, f"--stdin-filename={MADE}", "-"],
@@ -60,11 +65,15 @@ def _imports(trees: list[ast.Module], body: str) -> str:
         "from omnigraph.aio.items import (MANY, AsyncBlock, AsyncChangeSet, AsyncCommitChanges,",
         "    AsyncItems, AsyncResultStream, AsyncWatch, blocking_changes, changes_of)",
         "from omnigraph.aio.queries import AsyncQueries",
+        "from omnigraph.api.algorithms import Algorithms",
         "from omnigraph.api.branch import Branch",
         "from omnigraph.api.graph import Graph",
         "from omnigraph.api.view import View",
     ]
-    checked = ["if TYPE_CHECKING:"]
+    checked = [
+        "if TYPE_CHECKING:",
+        "    from omnigraph.aio.computed import AsyncAlgorithmResult",
+    ]
     for tree in trees:
         lines += _needed(tree.body, body)
         blocks = [each for each in tree.body if isinstance(each, ast.If)]
@@ -149,6 +158,10 @@ def _method(given: ast.FunctionDef) -> str:
     if returns == "ChangeSet":
         found = f"return AsyncChangeSet(self._calls, await {done})"
         return _written(given, "async def", "AsyncChangeSet", found)
+    if returns == "AlgorithmResult":
+        late = "from omnigraph.aio.computed import AsyncAlgorithmResult"
+        found = f"{late}\n\n        return AsyncAlgorithmResult.of(self._calls, await {done})"
+        return _written(given, "async def", '"AsyncAlgorithmResult"', found)
     if returns == "ResultStream":
         found = f"return await AsyncResultStream.of(self._calls, {later})"
         return _written(given, "async def", "AsyncResultStream", found)
@@ -163,6 +176,8 @@ def _property(given: ast.FunctionDef) -> str:
     value = f"self._handle.{given.name}"
     if given.name == "queries":
         returns, body = "AsyncQueries", f"return AsyncQueries(self._calls, {value})"
+    elif given.name == "algo":
+        returns, body = "AsyncAlgorithms", f"return AsyncAlgorithms({value}, self._calls)"
     elif given.name in AT_ONCE:
         body = f"return {value}"
     else:

@@ -6,13 +6,16 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
+from omnigraph.aio.computed import AsyncAlgorithmResult
 from omnigraph.aio.handle import Handle
 from omnigraph.aio.items import AsyncChangeSet, AsyncCommitChanges, AsyncResultStream
 from omnigraph.aio.queries import AsyncQueries, AsyncQueryFunction
+from omnigraph.api.computed import AlgorithmResult
 from omnigraph.errors import Json
 from omnigraph.merge.change_set import ChangeSet, CommitChanges
 from omnigraph.merge.row_change import Change, Op
 from omnigraph.schema.steps import MigrationStep
+from omnigraph.write.receipt import Receipt
 
 _SECONDS = 120
 
@@ -93,6 +96,10 @@ class _Changes(ChangeSet):
         return self._changes.new_commit
 
     @property
+    def branch(self) -> str | None:
+        return self._changes.branch
+
+    @property
     def stats(self) -> Mapping[str, Mapping[Op, int]]:
         found: Mapping[str, Mapping[Op, int]] = self._loop.wait(self._changes.stats)
         return found
@@ -112,6 +119,8 @@ def _plain(loop: Loop, value: Any) -> Any:
     match value:
         case AsyncChangeSet():
             return _Changes(loop, value)
+        case AsyncAlgorithmResult():
+            return _computed(loop, value)
         case AsyncCommitChanges():
             return CommitChanges(value.commit, _Changes(loop, value.changes))
         case Handle():
@@ -125,6 +134,14 @@ def _plain(loop: Loop, value: Any) -> Any:
         case Coroutine() | Awaitable():
             return _plain(loop, loop.wait(value))
     return Waiting(loop, value) if callable(value) else value
+
+
+def _computed(loop: Loop, found: AsyncAlgorithmResult) -> AlgorithmResult:
+    def write(branch: Any, **about: Any) -> Receipt:
+        receipt: Receipt = loop.wait(found.write_to(branch, **about))
+        return receipt
+
+    return AlgorithmResult(found.query_name, found.table, found.commit, _write=write)
 
 
 def _each(loop: Loop, items: AsyncIterator[Any]) -> Iterator[Any]:

@@ -178,7 +178,7 @@ def test_handles_show_themselves_in_a_word(graph: Graph) -> None:
     assert repr(explanation) == str(explanation)
     draft = graph.create_branch("draft")
     loaded = draft.load('{"type": "Team", "data": {"slug": "t"}}')
-    assert repr(loaded) == f"Loaded(1 nodes, 0 edges, branch='draft', commit='{draft.commit.id}')"
+    assert repr(loaded) == f"Loaded(1 node, 0 edges, branch='draft', commit='{draft.commit.id}')"
     merge = graph.branch().preview_merge(draft)
     assert repr(merge) == "Merge('draft' into 'main', outcome='fast_forward', commit=None)"
 
@@ -198,26 +198,31 @@ def test_a_notebook_shows_handles_as_tables_and_escapes_all_of_it(graph: Graph) 
     }
     assert all("<script" not in html for html in shown.values())
     assert {name for name, html in shown.items() if "&lt;script&gt;" in html} == {
+        "graph",
+        "branch",
+        "view",
         "commit",
         "result",
         "changes",
     }
-    assert "<td>Person</td><td>4</td>" in shown["branch"]
-    assert "<td>branches</td><td>main</td>" in shown["graph"]
-    assert "<td>Team</td><td>1</td>" in shown["loaded"]
+    assert '<td class="short">Person</td><td class="number">4</td>' in shown["branch"]
+    assert '<td class="soft">branches</td><td>main</td>' in shown["graph"]
+    assert '<td class="short">Team</td><td class="number">1</td>' in shown["loaded"]
     assert isinstance(main.commit, Commit)
 
 
 def test_a_notebook_shows_what_a_change_did_to_each_property(graph: Graph) -> None:
     before = graph.branch().commit.id
     graph.mutate(QUERIES, "birthday", slug="bo", age=77)
-    assert "→ 77</td>" in graph.diff(before, "main")._repr_html_()
+    html = graph.diff(before, "main")._repr_html_()
+    assert '<td class="after"><span class="value">77</span></td>' in html
 
 
 def test_a_result_without_rows_says_so_in_a_notebook(graph: Graph) -> None:
     nobody = "query q() { match { $p: Person  $p.age > 200 } return { $p.slug as slug } }"
-    assert "<p>no rows</p>" in graph.query(nobody)._repr_html_()
-    assert "<p>no row differs</p>" in graph.diff("main", "main")._repr_html_()
+    assert '<p class="soft">no rows</p>' in graph.query(nobody)._repr_html_()
+    html = graph.diff("main", "main")._repr_html_()
+    assert '<p class="soft">no row differs</p>' in html
 
 
 def test_a_long_diff_is_cut_in_a_notebook(graph: Graph) -> None:
@@ -225,7 +230,7 @@ def test_a_long_diff_is_cut_in_a_notebook(graph: Graph) -> None:
     rows = (f'{{"type": "Team", "data": {{"slug": "t{n}"}}}}' for n in range(30))
     graph.load("\n".join(rows))
     html = graph.diff(before, "main")._repr_html_()
-    assert html.count("<td>insert</td>") == 20
+    assert html.count('<tbody class="added"') == 20
     assert "… and 10 more changes" in html
 
 

@@ -31,8 +31,8 @@ MIDDLE = f"p{ROWS // 2:07}"
 # All rows of one column are more than a megabyte.
 MOST_ROWS_READ = 4_000
 MOST_FILE_BYTES = 1_000_000
-# Seconds; were every statement to cost what all before it did, it would take minutes.
-LONGEST = 20
+# Seconds; were every statement to cost what all before it did, it would take many times that.
+LONGEST = 8
 
 
 @dataclass(slots=True)
@@ -144,6 +144,6 @@ def test_thousands_of_rows_are_changed_and_removed_at_once(tmp_path: Path) -> No
 def test_thousands_of_statements_are_one_query(tmp_path: Path) -> None:
     graph = init(tmp_path / "g", SCHEMA, durable=False)
     started = time.process_time()
-    do(graph, *(f'insert City {{ slug: "c{number}" }}' for number in range(3_000)))
-    assert len(rows(graph, "City")) == 3_000
+    do(graph, *(f'insert City {{ slug: "c{number}" }}' for number in range(1_000)))
+    assert len(rows(graph, "City")) == 1_000
     assert time.process_time() - started < LONGEST, "each statement costs what the first one did"

@@ -83,6 +83,22 @@ def test_resolve_takes_values_by_side_and_by_property(graph: Graph) -> None:
     assert graph.query(QUERIES, "everyone").to_dicts() == [{"name": "bob", "age": 30}]
 
 
+def test_an_algorithm_writes_a_property_as_one_commit_of_a_branch(graph: Graph) -> None:
+    graph.create_branch("draft")
+    asked = ["algo", "k_core", "g.omni", "--edge", "Knows", "--branch", "draft"]
+
+    done = CliRunner().invoke(omnigraph, [*asked, "--write-to", "age", "--message", "cores"])
+
+    commit = graph.snapshot("draft").commit
+    assert done.output == f"changed 2 nodes and 0 edges on draft, commit {commit.id}\n"
+    assert commit.message == "cores"
+    assert set(ages(graph, "draft").values()) == {1}
+    again = CliRunner().invoke(omnigraph, [*asked, "--write-to", "age"])
+    assert again.output == "nothing to change on draft; no commit was made\n"
+    refused = CliRunner().invoke(omnigraph, [*asked, "--message", "cores"])
+    assert "--message and --expect are for --write-to" in refused.output
+
+
 def test_a_change_tells_how_much_it_changed_and_its_commit(
     graph: Graph, change: Callable[..., Result]
 ) -> None:

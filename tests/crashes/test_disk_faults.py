@@ -30,6 +30,19 @@ FAULTS = (
     *(Fault("fsync", when, BROKEN) for when in ("1", "3+")),
     *(Fault("write", "1", effect, WRITTEN) for effect in (NO_SPACE, BROKEN, KILLED)),
 )
+# One of each call, and of each effect; the others are of the long lane.
+FEW = (
+    Fault("openat", "5", NO_SPACE),
+    Fault("link,linkat", "2", BROKEN),
+    Fault("rename,renameat,renameat2", "3", KILLED),
+    Fault("fsync", "1", BROKEN),
+    Fault("write", "1", NO_SPACE, WRITTEN),
+)
+CASES = [
+    pytest.param(fault, id=str(fault), marks=() if fault in FEW else pytest.mark.long)
+    for fault in FAULTS
+]
+PAGES = (0, 9, 36)
 WRITE, NEXT = Operation(Kind.WRITE, 3), Operation(Kind.WRITE, 4)
 OURS = re.compile(r"done|(Storage|OutcomeUnknown|Store)Error: ")
 PAGE = 4096
@@ -44,7 +57,7 @@ def template(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> Path
     return root
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=str)
+@pytest.mark.parametrize("fault", CASES)
 def test_a_system_call_that_fails_costs_the_whole_operation_or_nothing(
     fault: Fault, nursery: Nursery, template: Path, place: Path
 ) -> None:
@@ -81,6 +94,7 @@ def test_a_flush_that_fails_is_not_told_as_nothing_done_when_it_was_done(
     _check(nursery, root, _candidates(ended.answer["value"], operation))
 
 
+@pytest.mark.long
 def test_the_faults_are_really_met(nursery: Nursery, template: Path, place: Path) -> None:
     require_strace()
     kinds = {fault.calls: fault for fault in reversed(FAULTS) if fault.effect != KILLED}
@@ -93,19 +107,25 @@ def test_the_faults_are_really_met(nursery: Nursery, template: Path, place: Path
     assert met == dict.fromkeys(kinds, True)
 
 
+@pytest.mark.parametrize(
+    "pages",
+    [
+        pytest.param(pages, marks=() if pages in PAGES else pytest.mark.long)
+        for pages in (0, 1, 2, 5, 9, 14, 20, 26, 31, 36, 41, 46, 51, 60)
+    ],
+)
 def test_a_write_that_lacks_a_few_pages_of_disk_leaves_all_or_nothing(
-    nursery: Nursery, template: Path, place: Path
+    pages: int, nursery: Nursery, template: Path, place: Path
 ) -> None:
-    for pages in (0, 1, 2, 5, 9, 14, 20, 26, 31, 36, 41, 46, 51, 60):
-        with small_disk(place / f"disk{pages}", "4m") as disk:
-            shutil.copytree(template, disk / "graph")
-            _fill_up(disk / "ballast", leave=pages)
+    with small_disk(place / "disk", "4m") as disk:
+        shutil.copytree(template, disk / "graph")
+        _fill_up(disk / "ballast", leave=pages)
 
-            ended = nursery.do("attempt", **_attempt(disk / "graph", place / f"gate{pages}"))
+        ended = nursery.do("attempt", **_attempt(disk / "graph", place / "gate"))
 
-            assert _is_ours(ended.answer), f"{pages} pages: {ended.answer}"
-            (disk / "ballast").unlink()
-            _check(nursery, disk / "graph", _candidates(ended.answer["value"]))
+        assert _is_ours(ended.answer), ended.answer
+        (disk / "ballast").unlink()
+        _check(nursery, disk / "graph", _candidates(ended.answer["value"]))
 
 
 def test_a_full_disk_loses_nothing_and_writing_goes_on_when_there_is_space(

@@ -17,7 +17,8 @@ from omnigraph.query.compile import compile_queries
 from tests.docs.blocks import EXAMPLE, NOT_RUN, PAGES, ROOT, Block, all_blocks, blocks_of
 from tests.docs.warm import warmed
 
-RUN = ("pg", "gq", "python", "console")
+# Those of TypeScript are run by tests/clients.
+RUN = ("pg", "gq", "python", "console", "typescript")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
 
@@ -138,7 +139,7 @@ def run_command(line: str, folder: Path, *programs: Path) -> tuple[str, ...]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=180,
+        timeout=600,
         check=False,
     )
     return tuple(done.stdout.splitlines())

@@ -14,6 +14,7 @@ def test_the_reference_of_the_commands_is_current() -> None:
     assert PAGE.read_text() == reference(), "run `make docs`"
 
 
+@pytest.mark.long
 def test_the_quick_start_works_in_an_empty_folder(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

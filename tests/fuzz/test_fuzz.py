@@ -21,7 +21,7 @@ from omnigraph.query.params import bind_params
 from omnigraph.syntax.source import MOST_BYTES, decode
 from tests.fuzz.target import TARGETS, Broken, Target, catalog, check_error, params_plan
 
-INPUTS = {"schema": 3_000, "query": 2_500, "params": 1_500, "stored schema": 2_000}
+INPUTS = {"schema": 1_500, "query": 1_200, "params": 700, "stored schema": 1_000}
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)

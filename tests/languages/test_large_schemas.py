@@ -31,9 +31,12 @@ SHAPES = {
         for n in range(400)
     ),
 }
+FEW = ("nodes and edges", "many interfaces")
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape", [pytest.param(each, marks=() if each in FEW else pytest.mark.long) for each in SHAPES]
+)
 def test_thousands_of_types_compile_within_seconds(shape: str) -> None:
     began = time.process_time()
     catalog = compile_schema(SHAPES[shape])

@@ -9,10 +9,11 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitCleanedError, OmniGraphError
 from omnigraph.merge.blamed import Blamed
-from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.commit import Commit, Touched, row_mark
 from tests.changes.town import rows
 from tests.merging.statements import person, remove, update
 from tests.merging.village import OURS, THEIRS, each
+from tests.merging.village import SCHEMA as VILLAGE
 
 SLUGS = ("ada", "bob", "cy", "dan")
 
@@ -93,6 +94,37 @@ def test_a_row_is_blamed_through_many_rewrites_of_its_table(graph: Graph) -> Non
 
     assert blamed(graph, "ada") == {"slug": first, "name": first, "age": ada, "email": first}
     assert blamed(graph, "bob") == {"slug": first, "name": first, "age": last, "email": first}
+
+
+def test_the_commit_of_a_small_change_names_its_rows_and_what_changed_in_them(graph: Graph) -> None:
+    each(graph, update("ada", age=77), person("eve", age=1), remove("eve"))
+    gone, made, changed = (one.touched["node:Person"] for one in graph.log(limit=3))
+    loaded = graph.load('{"type": "Person", "data": {"slug": "ada", "age": 3}}', mode="merge")
+
+    assert changed == Touched((row_mark("ada"),), ("age",))
+    assert made == gone == Touched((row_mark("eve"),), None)
+    assert loaded.commit is not None
+    assert not loaded.commit.touched
+
+
+def test_a_property_is_blamed_under_the_names_that_it_had(graph: Graph) -> None:
+    each(graph, update("ada", name="A"), *(update("ada", age=age) for age in (1, 2, 1)))
+    aged, *_, named = (one.id for one in graph.log(limit=4))
+    renamed = VILLAGE.replace("age: I32?", 'years: I32? @rename_from("age")')
+    renamed = renamed.replace("range(age", "range(years")
+    graph.apply_schema(renamed.replace("name: String?", 'title: String? @rename_from("name")'))
+    # What commits of before call `name` is not what is called so now.
+    graph.apply_schema(
+        renamed.replace("name: String?", "title: String?  name: I32?").replace(
+            '@rename_from("age")', ""
+        )
+    )
+    each(graph, update("ada", name=7), update("bob", years=4), update("ada", name=8))
+    last = graph.snapshot().commit.id
+
+    found = blamed(graph, "ada")
+
+    assert (found["years"], found["title"], found["name"]) == (aged, named, last)
 
 
 def test_after_a_cleanup_blame_ends_at_the_oldest_commit_that_can_be_read(graph: Graph) -> None:

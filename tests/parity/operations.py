@@ -200,6 +200,20 @@ add("delete no tag", lambda g, _: g.delete_tag("v1"))
 # Loads
 add("load a text", lambda g, _: g.branch().load(DAG))
 add("vectors where there are none", lambda g, _: g.embed_again("Person"))
+add("ranks", lambda g, _: g.algo.pagerank("Knows"))
+add("ranks at a commit", lambda g, _: g.at().algo.pagerank("Knows", direction="both").to_dicts())
+add("similar nodes", lambda g, _: g.algo.similarity("Knows", types="Person", limit=2).to_dicts())
+add("an algorithm with a wrong setting", lambda g, _: g.algo.pagerank("Knows", damping=2.0))
+add("an algorithm over no edges", lambda g, _: g.algo.components("Konws"))
+add(
+    "cores as a property",
+    lambda g, _: (
+        g.create_branch("cores").algo.k_core("Knows").write_to("cores", "age"),
+        g.branch("cores").query(QUERIES, "ages"),
+        g.branch("cores").algo.k_core("Knows").write_to("cores", "name"),
+        g.delete_branch("cores"),
+    ),
+)
 add("resolve what is not there", lambda g, _: g.branch().resolve("Person", into="x", duplicate="y"))
 add(
     "resolve two people",
@@ -269,6 +283,7 @@ add(
     lambda g, _: list(g.branch().changes(since=list(g.log())[2].id, ops=["insert"])),
 )
 add("blame", lambda g, _: g.blame("Person", "bo"))
+add("schema_view", lambda g, _: g.schema_view())
 add("blame nobody", lambda g, _: g.branch().blame("Person", "nobody"))
 add("blame no type", lambda g, _: g.branch().blame("Persn", "bo"))
 add("preview a merge", lambda g, _: g.preview_merge("inbox"))

@@ -71,7 +71,7 @@ def test_a_notebook_shows_a_graph_that_is_elsewhere(served: tuple[Path, str]) ->
     with connect(served[1], token="token-of-ana") as graph:
         html = graph._repr_html_()
     assert f"Graph(&#x27;{served[1]}&#x27;)" in html
-    assert "<td>Person</td><td>3</td>" in html
+    assert '<td class="short">Person</td><td class="number">3</td>' in html
 
 
 def test_a_closed_connection_is_told(served: tuple[Path, str]) -> None:

@@ -12,10 +12,8 @@ from omnigraph.errors import Violation, ViolationsError
 from omnigraph.write.load.inputs import Data
 from omnigraph.write.load.options import LoadKeywords
 
-ENGINES = ("inline", "spark")
 
-
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=["inline", pytest.param("spark", marks=pytest.mark.long)])
 def engine(request: pytest.FixtureRequest) -> str:
     """Give each engine in turn; the session of Spark is the one that all tests share."""
     if request.param == "spark":

@@ -9,6 +9,7 @@ import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.data.values import lookup
+from omnigraph.write.load import load as loading
 from omnigraph.write.load import replaced
 from tests.pipeline.loads import engine
 
@@ -58,6 +59,7 @@ def test_a_load_replaces_every_row(graph: Graph, updated: int) -> None:
     assert _values(graph, "main") == {0: ROWS}
 
 
+@pytest.mark.long
 def test_a_merge_takes_every_row_of_a_branch(graph: Graph, updated: int) -> None:
     graph.create_branch("ours")
     graph.load(pa.table({"number": [updated], "value": [5]}), type="Item", branch="ours")
@@ -81,6 +83,7 @@ def test_tasks_remove_the_rows_that_others_replace(
 ) -> None:
     for name in ("_FEW_ROWS", "_MOST_HELD", "_ROWS_PER_TASK"):
         monkeypatch.setattr(replaced, name, 0)
+    monkeypatch.setattr(loading, "_HELD_BYTES", 0)
     graph = init(tmp_path / "graph", SCHEMA, durable=False)
     for first in (0, 100, 200, 300):
         numbers = np.arange(first, first + 100)
@@ -100,7 +103,7 @@ def test_tasks_remove_the_rows_that_others_replace(
     assert not list((tmp_path / "graph" / "_aside").glob("*"))
 
 
-@pytest.mark.parametrize("most_bytes", [1, 64 << 20])
+@pytest.mark.parametrize("most_bytes", [pytest.param(1, marks=pytest.mark.long), 64 << 20])
 def test_rows_of_many_ids_are_found_however_many_are_read_at_a_time(
     graph: Graph, monkeypatch: pytest.MonkeyPatch, most_bytes: int
 ) -> None:

@@ -163,7 +163,7 @@ def test_a_load_is_taken_when_the_model_takes_it_and_leaves_the_same_rows(
     graph, model = open_graph(shutil.copytree(template, place), durable=False), Model()
     with pytest.MonkeyPatch.context() as patch:
         if road != "whole tables":
-            patch.setattr(lookups, "_LEAST_ROWS", 0)
+            patch.setattr(lookups, "_SCAN_SECONDS", 1.0)
             patch.setattr(checks, "_ROWS_PER_BUCKET", 2)
         for mode, given_records in steps:
             after, before = model.loaded(given_records, mode), history(graph)

@@ -24,8 +24,9 @@ __all__ = ["engine"]
 @pytest.fixture(params=["whole tables", "lookups by index", "many buckets", "colliding buckets"])
 def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Check rules between rows on each of the roads that a load can take to them."""
+    monkeypatch.setattr(checks, "_FEW_VALUES", 0)
     if request.param == "lookups by index":
-        monkeypatch.setattr(lookups, "_LEAST_ROWS", 0)
+        monkeypatch.setattr(lookups, "_SCAN_SECONDS", 1.0)
     elif request.param != "whole tables":
         monkeypatch.setattr(checks, "_ROWS_PER_BUCKET", 1)
     if request.param == "colliding buckets":
@@ -323,6 +324,7 @@ def test_spark_tells_the_same_of_rules_between_rows(
     template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
     towns = copied(template, tmp_path)
+    monkeypatch.setattr(checks, "_FEW_VALUES", 0)
     monkeypatch.setattr(checks, "_ROWS_PER_BUCKET", 4)
     lines = [
         *some("eve", email="ann@x", country="no", badge=1),

@@ -10,6 +10,7 @@ import pytest
 
 from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph
+from omnigraph.api.operations.algorithms import WriteAlgorithm
 from omnigraph.api.view import View
 from omnigraph.errors import DeniedError, InputError, NotFoundError, QueryNotFoundError
 from omnigraph.policy.actions import Decision, Request
@@ -81,6 +82,7 @@ GRAPH = {
     "entity_at": Use(lambda g, _: g.entity_at("node:Person", "shown", 2, "open"), (OPEN,)),
     "query": Use(lambda g, _: g.query(READ), (MAIN,)),
     "queries": Use(lambda g, _: g.queries["all"](), (("invoke_query", "main"),)),
+    "algo": Use(lambda g, _: g.algo.pagerank(), (MAIN,)),
     "explain": Use(lambda g, _: g.explain(READ), (MAIN,)),
     "profile": Use(lambda g, _: g.profile(READ), (MAIN,)),
     "mutate": Use(lambda g, _: g.mutate(INSERT, slug="new"), (("change", "main"),)),
@@ -97,6 +99,7 @@ GRAPH = {
         lambda g, w: g.export_to(w.root.parent / "out", "open"), (("export", "open"),)
     ),
     "blame": Use(lambda g, _: g.blame("Person", "shown", "open"), (OPEN,)),
+    "schema_view": Use(lambda g, _: g.schema_view("open"), (OPEN,)),
     "log": Use(lambda g, w: list(g.log("vault", after=w.shown)), (VAULT, OPEN)),
     "diff": Use(lambda g, _: list(g.diff("vault", "open")), (VAULT, OPEN)),
     "review": Use(lambda g, _: list(g.review("open", into="vault")), (VAULT, OPEN)),
@@ -163,8 +166,10 @@ VIEW = {
     "complete": Use(lambda g, w: at(g, w).complete(READ, 0), (OPEN,)),
     "search": Use(lambda g, w: at(g, w).search("shown"), (OPEN,)),
     "neighbors": Use(lambda g, w: at(g, w).neighbors("Person", "shown"), (OPEN,)),
+    "algo": Use(lambda g, w: at(g, w).algo.pagerank(), (OPEN,)),
     "blob": Use(lambda g, w: at(g, w).blob("Person", "shown", "picture"), (OPEN,)),
     "blame": Use(lambda g, w: at(g, w).blame("Person", "shown"), (OPEN,)),
+    "schema_view": Use(lambda g, w: at(g, w).schema_view(), (OPEN,)),
     "diff": Use(lambda g, w: list(at(g, w).diff("vault")), (OPEN, VAULT)),
     "export": Use(lambda g, w: list(at(g, w).export()), (OPEN, ("export", "open"))),
     "export_to": Use(
@@ -188,8 +193,10 @@ BRANCH = {
     "complete": Use(lambda g, _: g.branch("open").complete(READ, 0), (OPEN,)),
     "search": Use(lambda g, _: g.branch("open").search("shown"), (OPEN,)),
     "neighbors": Use(lambda g, _: g.branch("open").neighbors("Person", "shown"), (OPEN,)),
+    "algo": Use(lambda g, _: g.branch("open").algo.pagerank(), (OPEN,)),
     "blob": Use(lambda g, _: g.branch("open").blob("Person", "shown", "picture"), (OPEN,)),
     "blame": Use(lambda g, _: g.branch("open").blame("Person", "shown"), (OPEN,)),
+    "schema_view": Use(lambda g, _: g.branch("open").schema_view(), (OPEN,)),
     "diff": Use(lambda g, _: list(g.branch("open").diff("vault")), (OPEN, VAULT)),
     "export": Use(lambda g, _: list(g.branch("open").export()), (("export", "open"),)),
     "export_to": Use(
@@ -307,3 +314,19 @@ def test_who_may_nothing_gets_nothing(name: str, world: World, tmp_path: Path) -
 
     assert state(world.owner()) == before
     assert not (tmp_path / "out").exists()
+
+
+def test_to_write_what_an_algorithm_says_needs_a_change_there_and_a_read_of_what_it_runs_on(
+    world: World,
+) -> None:
+    ranks = world.owner().at("open").algo.pagerank()
+    asked = WriteAlgorithm(
+        name="pagerank", property="name", branch="lab", snapshot=str(ranks.commit)
+    )
+
+    for need in (("change", "lab"), OPEN):
+        with pytest.raises((DeniedError, NotFoundError)):
+            world.graph("ann", AllBut(need)).backend.run(asked)
+
+    with pytest.raises(InputError, match="'name' of Person is String"):
+        world.graph("ann", AllBut()).backend.run(asked)

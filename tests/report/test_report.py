@@ -1,9 +1,8 @@
 """A report is one page that shows the schema, the history, changes and results, and no link."""
 
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from click.testing import CliRunner
 from omnigraph.api.graph import Graph, init
 from omnigraph.cli.main import omnigraph
 from omnigraph.report.diagram import draw_schema
+from omnigraph.report.layout import BOX_HEIGHT, BOX_WIDTH, lay_out
 from omnigraph.schema.compile import compile_schema
 from tests.changes.town import do
 
@@ -82,9 +82,19 @@ def test_a_page_shows_types_edges_commits_and_branches(graph: Graph) -> None:
     page = read(graph.report())
 
     said = " ".join(page.texts)
-    for word in ("Person", "City", "Knows", "Lives", "Left", "name: String", "[main]", "[side]"):
+    for word in ("Person", "City", "Knows", "Lives, Left", "Person → City", "main", "side"):
         assert word in said
-    assert said.count(graph.snapshot().commit.id[-8:]) == 2
+    assert "name:  String" in said
+    assert said.count(graph.snapshot().commit.id[-8:]) == 3
+
+
+def test_the_head_says_what_it_is_and_how_much_there_is(graph: Graph) -> None:
+    texts = read(graph.report()).texts
+
+    assert texts[0] == "town · OmniGraph"
+    head = " ".join(texts[:12])
+    assert "OmniGraph  report town" in head
+    assert "2 node types and 3 edge types · 3 nodes and 1 edge · 2 branches" in head
 
 
 def test_every_text_is_escaped_and_nothing_comes_from_outside(graph: Graph) -> None:
@@ -105,11 +115,49 @@ def test_changes_and_results_stand_under_their_titles(graph: Graph) -> None:
         answered={"All people": graph.query(QUERIES, "everybody")},
     )
 
-    said = " ".join(read(page).texts)
-    assert "Since the beginning" in said
-    assert "+ Person ann" in said
-    assert "+ ann -Lives-> oslo" in said
-    assert "All people" in said
+    said = re.sub(r"\s+", " ", " ".join(read(page).texts))
+    assert "Changes Since the beginning" in said
+    assert "+ added Person ann" in said
+    assert "+ added Lives ann → oslo" in said
+    assert "Answers All people 2 rows" in said
+
+
+def test_a_change_says_what_was_before_and_after_and_who_made_it(graph: Graph) -> None:
+    before = graph.branch().commit.id
+    as_ida = graph.branch("main", actor="ida", message="a note")
+    do(as_ida, 'update Person set { note: "gone" } where name = "ann"')
+    do(graph.branch("main", actor="jo"), 'delete Person where name = "bo"')
+
+    page = graph.report(compared={"Lately": graph.diff(before, "main")})
+
+    rows = re.findall(r'<tbody class="(\w+)"[^>]*>(.*?)</tbody>', page.partition("Lately")[2])
+    found = {kind: " ".join(re.sub(r"<[^>]+>", " ", row).split()) for kind, row in rows}
+    assert re.search("~ changed Person ann ida .* note null gone", found["changed"])
+    assert re.search("− removed Person bo jo ", found["removed"])
+
+
+def test_who_deleted_on_a_branch_is_known_behind_its_merge(graph: Graph) -> None:
+    before = graph.branch().commit.id
+    graph.create_branch("tidy")
+    do(graph.branch("tidy", actor="jo"), 'delete Person where name = "bo"')
+    do(graph.branch("main", actor="kim"), 'insert City { name: "rome" }')
+    graph.merge("tidy", actor="ida")
+
+    page = graph.report(compared={"Lately": graph.diff(before, "main")})
+
+    removed = re.findall(r'<tbody class="removed"[^>]*>(.*?)</tbody>', page)
+    assert len(removed) == 1
+    assert '<span class="actor">jo</span>' in removed[0]
+
+
+def test_only_so_many_changes_are_shown_and_the_rest_is_counted(graph: Graph) -> None:
+    before = graph.branch().commit.id
+    graph.load([{"name": f"p{place:03}"} for place in range(70)], type="Person")
+
+    page = graph.report(compared={"Lately": graph.diff(before, "main")})
+
+    assert page.count('<tbody class="added"') == 50
+    assert "… and 20 more" in page
 
 
 def test_a_page_about_an_old_commit_shows_its_schema(graph: Graph) -> None:
@@ -120,16 +168,66 @@ def test_a_page_about_an_old_commit_shows_its_schema(graph: Graph) -> None:
     assert "Ship" not in graph.report(before).replace("add node Ship", "")
 
 
-def test_many_edges_between_two_types_stay_inside_the_drawing() -> None:
+def test_all_edges_between_two_types_are_one_line_that_names_them() -> None:
     edges = "\n".join(f"edge E{place}: A -> B" for place in range(8))
     types = "node A { name: String @key }\nnode B { name: String @key }"
     drawing = draw_schema(compile_schema(f"{types}\n{edges}"), {})
 
-    left, top, width, height = (float(n) for n in re.findall(r"-?\d+", drawing.split('"')[3]))
-    labels = re.findall(r'class="edge" x="([-.\d]+)" y="([-.\d]+)"', drawing)
-    assert len(labels) == 8
-    assert all(left < float(x) < left + width for x, _ in labels)
-    assert all(top < float(y) < top + height for _, y in labels)
+    assert drawing.count('class="edge"') == 1
+    assert ">E0, E1 +6</text>" in drawing
+    assert "<title>A → B: E0, E1, E2, E3, E4, E5, E6, E7</title>" in drawing
+
+
+def fifty_types() -> str:
+    """Return a schema of fifty types: rings, a star, a chain, and some without edges."""
+    nodes = [f"node T{place} {{ name: String @key }}" for place in range(50)]
+    ring = [f"edge R{place}: T{place} -> T{(place + 1) % 12}" for place in range(12)]
+    star = [f"edge S{place}: T12 -> T{place}" for place in range(13, 26)]
+    chain = [f"edge C{place}: T{place} -> T{place + 1}" for place in range(26, 44)]
+    return "\n".join([*nodes, *ring, *star, *chain, "edge Own: T3 -> T3", "edge Far: T0 -> T30"])
+
+
+def test_fifty_types_stay_readable_on_a_page() -> None:
+    catalog = compile_schema(fifty_types())
+    drawing = draw_schema(catalog, {})
+    layout = lay_out(list(catalog.nodes), [(e.source, e.target) for e in catalog.edges.values()])
+
+    # The page is 1,190 wide: names of 13 pixels are drawn with 12 at least.
+    assert layout.width <= 1_190 * 13 / 12
+    boxes = list(layout.boxes.values())
+    assert len(boxes) == 50
+    apart = [
+        abs(one.x - other.x) >= BOX_WIDTH or abs(one.y - other.y) >= BOX_HEIGHT
+        for one, other in combinations(boxes, 2)
+    ]
+    assert all(apart)
+    assert all(0 <= box.x <= layout.width - BOX_WIDTH for box in boxes)
+    assert all(0 <= box.y <= layout.height - BOX_HEIGHT for box in boxes)
+    assert drawing.count('class="box"') == 50
+
+
+def test_lines_that_pass_a_column_go_between_its_boxes() -> None:
+    catalog = compile_schema(fifty_types())
+    layout = lay_out(list(catalog.nodes), [(e.source, e.target) for e in catalog.edges.values()])
+
+    assert layout.bends
+    for points in layout.bends.values():
+        for point in points:
+            assert not any(
+                box.x < point.x < box.x + BOX_WIDTH and box.y < point.y < box.y + BOX_HEIGHT
+                for box in layout.boxes.values()
+            )
+
+
+def test_labels_of_lines_do_not_cover_each_other() -> None:
+    types = "\n".join(f"node {name} {{ name: String @key }}" for name in "ABCD")
+    edges = "edge Ab: A -> B\nedge Ba: B -> A\nedge Cd: C -> D\nedge Dc: D -> C\nedge Ad: A -> D"
+    drawing = draw_schema(compile_schema(f"{types}\n{edges}"), {})
+
+    labels = re.findall(r'<text x="([-.\d]+)" y="([-.\d]+)">(\w+)</text>', drawing)
+    assert len(labels) == 5
+    for (x, y, _), (other_x, other_y, _) in combinations(labels, 2):
+        assert abs(float(x) - float(other_x)) > 12 or abs(float(y) - float(other_y)) >= 13
 
 
 def test_a_schema_without_types_has_a_page_too(tmp_path: Path) -> None:
@@ -168,27 +266,3 @@ def test_a_page_that_cannot_be_written_is_an_error(graph: Graph, tmp_path: Path)
 
     assert done.exit_code == 1
     assert "cannot write" in done.output
-
-
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
-def test_a_browser_shows_the_page_without_a_complaint(graph: Graph, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    page.write_text(graph.report())
-    options = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking"
-    shown = subprocess.run(
-        [
-            "chromium",
-            *options.split(),
-            *("--disable-component-update", "--disable-sync", "--enable-logging=stderr"),
-            f"--user-data-dir={tmp_path / 'profile'}",
-            "--dump-dom",
-            page.as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-
-    assert shown.stdout.count("<circle") == len(list(graph.log())) + 1
-    assert "CONSOLE" not in shown.stderr

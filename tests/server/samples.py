@@ -80,6 +80,11 @@ SAMPLES: dict[str, Callable[[Served], Sample]] = {
     "change": lambda _: Sample(
         body={"query_source": ADD, "params": {"slug": f"p{next(_numbers)}"}}
     ),
+    "algorithm": lambda _: Sample(path={"name": "pagerank"}, body={"edges": ["Knows"]}),
+    "write_algorithm": lambda served: Sample(
+        path={"name": "k_core"},
+        body={"edges": ["Knows"], "property": "age", "branch": _new_branch(served)},
+    ),
     "resolve": lambda served: Sample(body=_two_nodes(served)),
     "queries": lambda _: Sample(),
     "query": lambda _: Sample(path={"name": "all"}),
@@ -141,6 +146,10 @@ UNKNOWN: dict[str, Sample] = {
     "read": Sample(body={"query_source": ALL, "branch": "nowhere"}),
     "export": Sample(body={"table_keys": ["node:Nothing"]}),
     "change": Sample(body={"query_source": ADD, "query_name": "sub", "params": {"slug": "x"}}),
+    "algorithm": Sample(path={"name": "pagerank"}, body={"branch": "nowhere"}),
+    "write_algorithm": Sample(
+        path={"name": "k_core"}, body={"property": "age", "branch": "nowhere"}
+    ),
     "resolve": Sample(body={"type": "Person", "into": "ana", "from": "nobody"}),
     "queries": Sample(query={"branch": "nowhere"}),
     "query": Sample(path={"name": "nothing"}),

@@ -9,7 +9,9 @@ import pytest
 from omnigraph.api.operation import Audience, Shape
 from omnigraph.policy.actions import Action
 from omnigraph.server.handlers import HealthShape, health
+from omnigraph.server.openapi import openapi
 from omnigraph.server.route import Route
+from omnigraph.server.table import TABLE
 from tests.server.raw import exchange
 from tests.server.samples import ROUTES, SAMPLES, UNKNOWN, nothing, path_of
 from tests.server.serving import QUICK, TOKENS, Served, serving
@@ -34,6 +36,23 @@ def _id(value: object) -> str:
 
 def test_every_route_has_a_sample() -> None:
     assert {route.name for route in ROUTES} == set(SAMPLES)
+
+
+def test_thedocument_has_every_route_with_its_action() -> None:
+    document = msgspec.json.decode(openapi(TABLE, has_tokens=True))
+    told = {
+        (method.upper(), path): found.get("x-action")
+        for path, methods in document["paths"].items()
+        for method, found in methods.items()
+    }
+    assert told == {
+        (route.method, route.template): str(route.guard)
+        if isinstance(route.guard, Action)
+        else None
+        for route in TABLE
+    }
+    assert document["openapi"] == "3.1.0"
+    assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
 
 
 def test_a_route_that_does_not_say_who_may_send_it_cannot_be_made() -> None:

@@ -125,7 +125,7 @@ def test_a_server_whose_work_cannot_be_cancelled_ends_in_time_all_the_same(tmp_p
     new_graph(tmp_path / "graph")
     stubborn = (
         "import sys, time\n"
-        "from omnigraph.api.local.backend import FUNCTIONS\n"
+        "from omnigraph.api.local.writes import FUNCTIONS\n"
         "from omnigraph.api.operations.write import Load\n"
         "FUNCTIONS[Load] = lambda *_: time.sleep(600)\n"
         "from omnigraph.server.main import main\n"

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.studio.browsing import SCREENS, browsing, serious_findings, settle
@@ -48,6 +49,7 @@ def test_a_node_is_found_opened_and_followed_to_its_neighbours(
         expect(canvas.get_by_role("status").last).to_have_text("1 node, 0 edges")
 
 
+@pytest.mark.long
 def test_the_slider_shows_what_was_there_before(browser: Browser, scene: Scene) -> None:
     scene.graph.branch(message="Dag has a new name").mutate(RENAME, slug="dag", name="Dag New")
     with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
@@ -61,6 +63,7 @@ def test_the_slider_shows_what_was_there_before(browser: Browser, scene: Scene) 
         expect(panel.get_by_role("heading", name="Dag New")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_type_shows_its_first_nodes_without_words(browser: Browser, scene: Scene) -> None:
     with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
         enter(page, scene)

@@ -4,6 +4,7 @@ import re
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.studio.browsing import browsing, settle
@@ -37,6 +38,7 @@ def test_a_commit_opens_as_a_diff_and_is_undone_after_a_preview(
     assert scene.graph.branch().commit.actor == "ana"
 
 
+@pytest.mark.long
 def test_what_later_commits_built_upon_is_not_offered_for_a_revert(
     browser: Browser, scene: Scene
 ) -> None:
@@ -64,6 +66,7 @@ def test_who_may_not_change_a_branch_is_not_offered_a_revert(
         expect(page.get_by_role("button", name=re.compile("Revert"))).to_have_count(0)
 
 
+@pytest.mark.long
 def test_the_past_is_looked_at_and_left(browser: Browser, scene: Scene) -> None:
     first = [each.id for each in scene.graph.branch().log()][-1]
     with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
@@ -75,6 +78,7 @@ def test_the_past_is_looked_at_and_left(browser: Browser, scene: Scene) -> None:
         expect(page.get_by_role("heading", name=re.compile("^18 nodes"))).to_be_visible()
 
 
+@pytest.mark.long
 def test_commits_come_in_live_also_after_the_server_was_away(
     browser: Browser, tmp_path: Path
 ) -> None:

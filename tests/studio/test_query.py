@@ -4,6 +4,7 @@ import json
 import re
 from urllib.parse import quote
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.studio.browsing import browsing, settle
@@ -82,6 +83,7 @@ def test_an_answer_is_a_table_a_graph_and_json(browser: Browser, scene: Scene) -
         expect(page).to_have_url(re.compile("view=json"))
 
 
+@pytest.mark.long
 def test_a_plan_and_a_profile_say_how_and_how_long(browser: Browser, scene: Scene) -> None:
     with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
         page.goto(query_address(scene, CIRCLE, params='{"slug": "ana"}'))
@@ -92,6 +94,7 @@ def test_a_plan_and_a_profile_say_how_and_how_long(browser: Browser, scene: Scen
         expect(page.get_by_role("columnheader", name="Time")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_rows_scroll(browser: Browser, scene: Scene) -> None:
     rows = "\n".join(
         json.dumps({"type": "City", "data": {"slug": f"c{n}", "name": f"City {n}", "country": "X"}})
@@ -129,6 +132,7 @@ def test_only_those_who_may_are_offered_a_change(browser: Browser, scene: Scene)
     assert (newest.actor, newest.message) == ("bob", "Oslo is missing")
 
 
+@pytest.mark.long
 def test_stored_queries_are_run_by_name_and_what_was_asked_is_listed(
     browser: Browser, scene: Scene
 ) -> None:
@@ -145,6 +149,7 @@ def test_stored_queries_are_run_by_name_and_what_was_asked_is_listed(
         expect(shelf.get_by_role("gridcell", name="Ana Reis")).to_be_visible()
 
 
+@pytest.mark.long
 def test_hostile_values_are_shown_as_text(browser: Browser, scene: Scene) -> None:
     hostile = "<img src=x onerror=\"document.title='taken'\"><script>alert(1)</script>"
     names = {"h1": hostile, "h2": "\u202egnp.exe \U0001f469\u200d\U0001f680", "h3": "x" * 1_000_000}

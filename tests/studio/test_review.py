@@ -68,6 +68,7 @@ def test_three_conflicts_are_settled_one_by_one_and_merged(browser: Browser, sce
     assert (newest.actor, newest.message) == ("ana", "names, settled")
 
 
+@pytest.mark.long
 def test_one_click_takes_a_side_for_a_type_and_back(browser: Browser, scene: Scene) -> None:
     with browsing(browser, scene.origin, token=TOKENS["ana"]) as (page, _):
         open_review(page, scene)

@@ -4,6 +4,7 @@ import re
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from omnigraph.server.studio.handover import Handover
@@ -91,6 +92,7 @@ def test_the_keys_go_to_every_room_and_are_listed(browser: Browser, scene: Scene
         expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_server_that_goes_away_is_told_and_what_it_says_when_it_is_back_is_shown(
     browser: Browser, tmp_path: Path
 ) -> None:

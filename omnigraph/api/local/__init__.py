@@ -4,6 +4,7 @@ backend      runs every operation by the function for it
 places       which snapshot an operation reads, and what the policy says to that
 reads        queries, rows, schemas and single values
 explore      nodes that a text means, and the nodes around one
+algorithms   what the shape of a graph says of its nodes, seen or written
 editing      what an editor asks about a text: its problems, and what may come next
 writes       mutations and loads
 queries      stored queries, each found and run if the policy allows it

@@ -2,42 +2,33 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from omnigraph.api.access import Access
 from omnigraph.api.backend import USUAL, CallOptions, Pin
-from omnigraph.api.local import (
-    branches,
-    changes,
-    editing,
-    explore,
-    maintenance,
-    queries,
-    reads,
-    reviews,
-    rights,
-    writes,
-)
-from omnigraph.api.local.places import Functions
+from omnigraph.api.local.places import Function, Functions
 from omnigraph.api.operation import Document, Operation, R, check_fields
 from omnigraph.api.operations.read import ReadRows
 from omnigraph.telemetry.spans import Kind, span
 
-FUNCTIONS: Functions = {
-    operation: function
-    for family in (
-        reads,
-        explore,
-        editing,
-        writes,
-        queries,
-        branches,
-        reviews,
-        changes,
-        rights,
-        maintenance,
-    )
-    for operation, function in family.FUNCTIONS.items()
+# Which module runs the operations of a family; it is imported with the first of them.
+_FAMILIES = {
+    "read": "reads",
+    "explore": "explore",
+    "algorithms": "algorithms",
+    "editing": "editing",
+    "write": "writes",
+    "queries": "queries",
+    "branches": "branches",
+    "runs": "branches",
+    "reviews": "reviews",
+    "changes": "changes",
+    "commits": "changes",
+    "rights": "rights",
+    "schemas": "maintenance",
+    "maintenance": "maintenance",
 }
 
 
@@ -69,7 +60,7 @@ class LocalBackend:
         """Run an operation, if the policy allows it."""
         check_fields(operation)
         with span(Kind.OPERATION, type(operation).__name__):
-            found: R = FUNCTIONS[type(operation)](self.access, operation, options)
+            found: R = function_of(type(operation))(self.access, operation, options)
         return found
 
     def document(self, operation: Operation[Any], options: CallOptions = USUAL) -> Document:
@@ -78,8 +69,11 @@ class LocalBackend:
 
     def stream(self, operation: Operation[Any], options: CallOptions = USUAL) -> Iterator[bytes]:
         """Run an operation and return its rows as bytes."""
+        from omnigraph.api.operations.algorithms import RunAlgorithm
+
         found = self.run(operation, options)
-        pieces: Iterator[bytes] = found.to_ipc() if isinstance(operation, ReadRows) else found
+        is_rows = isinstance(operation, ReadRows | RunAlgorithm)
+        pieces: Iterator[bytes] = found.to_ipc() if is_rows else found
         return pieces
 
     def pin(self, place: str) -> Pin:
@@ -90,3 +84,11 @@ class LocalBackend:
     def close(self) -> None:
         """Let go of the graph; later operations raise InputError."""
         self.access.close()
+
+
+@cache
+def function_of(kind: type[Operation[Any]]) -> Function:
+    """Return the function that runs operations of a kind."""
+    family = kind.__module__.rpartition(".")[2]
+    functions: Functions = import_module(f"omnigraph.api.local.{_FAMILIES[family]}").FUNCTIONS
+    return functions[kind]

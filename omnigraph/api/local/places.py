@@ -10,8 +10,9 @@ from omnigraph.errors import HeadMovedError
 from omnigraph.policy.actions import Action
 from omnigraph.versioning.snapshot import Snapshot
 
+Function: TypeAlias = Callable[[Access, Any, CallOptions], Any]
 # What runs each operation of a family.
-Functions: TypeAlias = Mapping[type[Operation[Any]], Callable[[Access, Any, CallOptions], Any]]
+Functions: TypeAlias = Mapping[type[Operation[Any]], Function]
 
 
 def snapshot_of(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from omnigraph.read.neighbors import Neighborhood
 
 DirectionName = Literal["out", "in"]
-MOST_HITS = 200
+MOST_HITS = 5_000
 MOST_NEIGHBORS = 1_000
 
 

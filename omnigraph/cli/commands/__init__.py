@@ -4,7 +4,7 @@ graph        the commands `init` and `snapshot`, and the families `branch` and `
 importing    a graph from data that nobody described
 data         rows from files into a branch
 read         runs a query and shows its rows, or how they come about
-explore      the commands `search` and `neighbors`: nodes found by a text, or around another
+explore      the commands `search`, `neighbors` and `algo`: nodes found, around one, or by edges
 change       the commands `change` and `resolve`: a mutation, and two nodes that become one
 query        the commands `query lint`, `query check` and `query explain`
 schema       what a graph's types are, and become

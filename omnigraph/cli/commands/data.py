@@ -153,13 +153,9 @@ def _follow(session: Session, into: str, base: str, how: Mapping[str, Any]) -> N
     def ingested(file: Path, operation_id: str) -> str:
         with shown_progress() as progress:
             keywords = _load_how(session, progress, how)
+            keywords["operation_id"] = operation_id
             done = graph.ingest(
-                [str(file)],
-                branch=into,
-                base=base,
-                type=how["type_name"],
-                operation_id=operation_id,
-                **keywords,
+                [str(file)], branch=into, base=base, type=how["type_name"], **keywords
             )
         return _loaded_line(done.loaded)
 

@@ -1,16 +1,54 @@
-"""The commands `search` and `neighbors`: nodes that a text means, and the nodes around one."""
+"""The commands `search`, `neighbors` and `algo`: nodes found, around one, or by their edges."""
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from omnigraph.cli import completing
-from omnigraph.cli.session import Session, graph_options, target_options, types_option
+from omnigraph.cli.commands.read import refuse_engine, show_stream
+from omnigraph.cli.formats import FORMATS
+from omnigraph.cli.session import (
+    ReadTarget,
+    Session,
+    graph_options,
+    target_options,
+    types_option,
+)
+from omnigraph.cli.spark import engine_option, spark_options, spark_settings
+
+if TYPE_CHECKING:
+    from omnigraph.api.backend import CallOptions
+
+_ALGORITHMS = (
+    "pagerank",
+    "components",
+    "communities",
+    "betweenness",
+    "k_core",
+    "triangles",
+    "similarity",
+)
+_SETTINGS = (
+    "direction",
+    "weight",
+    "damping",
+    "tolerance",
+    "method",
+    "resolution",
+    "samples",
+    "seed",
+    "limit",
+    "least",
+)
 
 
 @click.command()
 @click.argument("text")
 @types_option
 @click.option(
-    "--limit", type=click.IntRange(1, 200), default=20, help="At most so many.  [default: 20]"
+    "--limit", type=click.IntRange(1, 5_000), default=20, help="At most so many.  [default: 20]"
 )
 @target_options
 @graph_options
@@ -71,3 +109,94 @@ def neighbors(
     lines += [f"{each.node.type}  {each.node.id}  {each.node.label}" for each in found]
     more = [] if found.cursor is None else [f"more: --after {found.cursor}"]
     session.show(found.to_json(), *(lines or ["no edges"]), *more)
+
+
+@click.command()
+@click.argument("name", metavar="ALGORITHM", type=click.Choice(_ALGORITHMS))
+@click.option(
+    "--edge", "edges", multiple=True, metavar="TYPE", help="Edges that count; repeatable."
+)
+@types_option
+@click.option(
+    "--direction", type=click.Choice(("out", "in", "both")), help="How edges are followed."
+)
+@click.option("--weight", metavar="PROPERTY", help="A number on each edge.")
+@click.option("--damping", type=float, help="Of pagerank.  [default: 0.85]")
+@click.option("--tolerance", type=float, help="When pagerank ends.  [default: 1e-9]")
+@click.option("--method", type=click.Choice(("labels", "louvain")), help="How to find communities.")
+@click.option("--resolution", type=float, help="Of louvain: above 1 for more communities.")
+@click.option("--samples", type=int, help="Estimate betweenness from so many nodes.")
+@click.option("--seed", type=int, help="Chooses the samples.  [default: 0]")
+@click.option("--limit", type=int, help="Similar nodes for each node.  [default: 10]")
+@click.option("--least", type=float, help="The least similarity that is shown.")
+@click.option("--write-to", metavar="PROPERTY", help="Write the values there, as one commit.")
+@click.option("--message", metavar="TEXT", help="The message of the commit.")
+@click.option("--expect", metavar="COMMIT", help="Only if the branch still stands there.")
+@click.option("--format", "shown_as", type=click.Choice(FORMATS), help="How rows are shown.")
+@target_options
+@engine_option
+@spark_options
+@graph_options
+def algo(
+    session: Session,
+    name: str,
+    branch: str | None,
+    snapshot: str | None,
+    write_to: str | None,
+    shown_as: str | None,
+    **how: Any,  # noqa: ANN401
+) -> None:
+    """Run an algorithm over the nodes and edges of a graph.
+
+    Rows come by id, as a table on a terminal and as lines of JSON otherwise. With --write-to they
+    become a property of the nodes of the branch, as one commit; --snapshot says where it runs.
+    """
+    if write_to is None and (how["message"] or how["expect"]):
+        raise click.UsageError("--message and --expect are for --write-to")
+    settings = {each: how[each] for each in _SETTINGS}
+    settings |= {each: list(how[each]) for each in ("edges", "types")}
+    options = _options(session, how)
+    if write_to is None:
+        _show_rows(session, name, settings, session.to_read(branch, snapshot), options, shown_as)
+        return
+    from omnigraph.api.operations.algorithms import WriteAlgorithm
+    from omnigraph.cli.commands.change import receipt_line
+
+    change = WriteAlgorithm(
+        name=name,
+        property=write_to,
+        branch=session.branch(branch),
+        snapshot=snapshot,
+        message=how["message"],
+        expect=how["expect"],
+        **settings,
+    )
+    receipt = session.graph(writing=True).backend.run(change, options)
+    session.show(receipt.to_json(), receipt_line(receipt))
+
+
+def _options(session: Session, how: Mapping[str, Any]) -> "CallOptions":
+    """Return who computes; a server decides that itself."""
+    from omnigraph.api.backend import CallOptions
+
+    if session.address.is_remote:
+        refuse_engine(how)
+        return CallOptions()
+    return CallOptions(engine=how["engine"], spark=spark_settings(session.config, how))
+
+
+def _show_rows(
+    session: Session,
+    name: str,
+    settings: dict[str, Any],
+    target: ReadTarget,
+    options: "CallOptions",
+    shown_as: str | None,
+) -> None:
+    from omnigraph.api.operations.algorithms import RunAlgorithm
+
+    asked = RunAlgorithm(name=name, branch=target.branch, snapshot=target.snapshot, **settings)
+    found = session.graph(keeps_topology=True).backend.run(asked, options)
+    usual = "table" if sys.stdout.isatty() else "jsonl"
+    chosen = "json" if session.as_json else shown_as or usual
+    show_stream(found, target, chosen, None if session.config is None else session.config.cli)

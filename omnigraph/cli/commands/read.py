@@ -67,13 +67,13 @@ def read(
         return
     config = None if session.config is None else session.config.cli
     if session.address.is_remote:
-        _refuse_engine(how)
+        refuse_engine(how)
         _show_answer(graph, query, target, chosen, config)
         return
     settings = spark_settings(session.config, how)
     view = graph.at(target.name, engine=how["engine"], spark=settings)
     found = view.stream(query.source, query.name, **query.params)
-    _show_stream(found, target, chosen, config)
+    show_stream(found, target, chosen, config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +142,13 @@ def _show_answer(
         show(formats.ShownRows.of_document(document), shown_as, how)
 
 
-def _refuse_engine(how: Mapping[str, Any]) -> None:
+def refuse_engine(how: Mapping[str, Any]) -> None:
     """Raise UsageError when a server is told how to run a query."""
     if how["engine"] != "auto" or any(how[name] for name in SPARK_OPTIONS):
         raise click.UsageError("a server runs queries itself; leave --engine and --spark-… out")
 
 
-def _show_stream(
+def show_stream(
     found: "ResultStream", target: ReadTarget, shown_as: str, how: "CliConfig | None"
 ) -> None:
     """Print rows as they come, in the formats that can begin before all rows are there."""

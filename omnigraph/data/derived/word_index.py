@@ -6,8 +6,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from rapidfuzz.distance import Levenshtein
-from rapidfuzz.process import cdist
 
 from omnigraph.storage.texts import words_of
 
@@ -46,6 +44,9 @@ class WordIndex:
         """Return the places of the texts with a word that is at most `edits` edits away."""
         if not self.words:
             return np.empty(0, np.int32)
+        from rapidfuzz.distance import Levenshtein
+        from rapidfuzz.process import cdist
+
         distances = cdist(
             [word], self.words, scorer=Levenshtein.distance, score_cutoff=edits, dtype=np.uint8
         )

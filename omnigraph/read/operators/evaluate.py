@@ -46,7 +46,6 @@ from omnigraph.query.expr import (
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
-from omnigraph.read.operators.search import match_texts
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.types import BOOL, ListType, ScalarType, ValueType, is_text
 from omnigraph.span import Source
@@ -167,6 +166,8 @@ class Evaluation:
     def _match_text(self, match: TextMatch) -> Mask:
         """Return for each row whether it has a text that matches."""
         assert match.field.variable is not None
+        from omnigraph.read.operators.search import match_texts
+
         codes, mask = self.rows.codes[match.field.variable], match_texts(self.execution, match)
         return np.asarray((codes >= 0) & mask[codes])
 

@@ -1,6 +1,7 @@
 """Spark: the same plan as DataFrame operations, with the same rows in the same order.
 
 query        the rows of a read plan from Spark, as Arrow batches made while they are read
+opening      a session of Spark beside the given one, configured for one question
 support      what a plan asks that does not run on Spark
 estimate     about how many rows a plan makes at most, to divide the work among tasks
 lowering     a read plan as operations on frames of Spark, with the same rows in the same order
@@ -17,5 +18,6 @@ collecting   the lists of each group, made by a task from the rows of the group
 grouping     rows of a frame with the same keys become one
 sums         sums of floats on Spark that equal those of the engine, to the last bit
 overflow     counts and sums of a query on Spark that do not fit 64 bits, which is an error
+algorithms   components, PageRank, communities and triangles by operations on frames
 packing      rows of a frame as batches of a result, each made by a task and sent as bytes
 """

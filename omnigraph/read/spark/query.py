@@ -15,16 +15,14 @@ from omnigraph.read.execution import PlanRequest
 from omnigraph.read.road import count_rows_read
 from omnigraph.read.spark.computing import find_uncomputable
 from omnigraph.read.spark.estimate import estimate_rows
-from omnigraph.read.spark.frames import FEW_ROWS
 from omnigraph.read.spark.lowering import LoweredPlan, lower
+from omnigraph.read.spark.opening import open_session
 from omnigraph.read.spark.overflow import find_overflow
 from omnigraph.read.sparse_reader import SparseReader
 from omnigraph.spark.choice import default_settings
-from omnigraph.spark.connector import register
 from omnigraph.spark.job import Tag, failed_job
 from omnigraph.spark.session import (
     SparkSettings,
-    count_task_slots,
     is_connect,
     session,
 )
@@ -34,22 +32,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
 WorkResult = TypeVar("WorkResult")
-
-# Rows per slice when shuffling and sorting; one slice of a result is in memory at a time.
-_SLICE_ROWS = 20_000
-_MOST_SLICES = 1_000
-# Fewer samples than usual to find where slices begin, because all of them are held in memory.
-_DIVIDED = {
-    "spark.sql.adaptive.enabled": "true",
-    "spark.sql.execution.rangeExchange.sampleSizePerPartition": "20",
-}
-_WITHOUT_CODE = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-# Whole-stage code would hold in memory all the rows that a chain of joins makes of one row.
-_ALWAYS = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.codegen.wholeStage": "false",
-}
 
 
 def read_on_spark(
@@ -66,29 +48,12 @@ def stream_plan(
 
     Of the budget only the time counts: what does not fit into memory goes to Spark's disks.
     """
-    own, slices = _open_session(plan, snapshot, spark)
+    rows = max(count_rows_read(plan, snapshot), estimate_rows(plan.operators, snapshot))
+    own, slices = open_session(rows, spark)
     watch = _Watch(Tag(own), request)
     execution = request.start(SparseReader(snapshot, {}))
     found = watch.over(lambda: lower(execution, plan, own, slices))
     return ResultStream(plan.name, found.pack.schema, _read_batches(found, watch, slices))
-
-
-def _open_session(
-    plan: ReadPlan, snapshot: Snapshot, spark: "SparkSession"
-) -> "tuple[SparkSession, int]":
-    """Return a session beside the given one, configured for the plan, and the number of slices."""
-    rows = max(count_rows_read(plan, snapshot), estimate_rows(plan.operators, snapshot))
-    if rows < FEW_ROWS:  # not worth dividing, nor compiling code for
-        slices, more = 1, _WITHOUT_CODE
-    else:
-        slices = int(min(max(count_task_slots(spark), rows // _SLICE_ROWS), _MOST_SLICES))
-        more = _DIVIDED
-    conf = {**_ALWAYS, **more, "spark.sql.shuffle.partitions": str(slices)}
-    own = spark.newSession()
-    for name, value in conf.items():
-        own.conf.set(name, value)
-    register(own)
-    return own, slices
 
 
 def _read_batches(found: LoweredPlan, watch: "_Watch", slices: int) -> Iterator[pa.RecordBatch]:

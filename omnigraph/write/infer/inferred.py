@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.errors import InputError, Json
-from omnigraph.html import html_facts
+from omnigraph.html import html_facts, notebook_part
 from omnigraph.schema.compile import compile_schema
 from omnigraph.write.infer.design import EdgeDesign, NodeDesign, design
 from omnigraph.write.infer.kinds import InferredColumn
@@ -32,7 +32,7 @@ class Inferred:
 
     def _repr_html_(self) -> str:
         facts = [(name, f"{table.num_rows} rows") for name, table in self.frames.items()]
-        return html_facts(repr(self), [*facts, ("schema", self.schema)])
+        return notebook_part(html_facts(repr(self), [*facts, ("schema", self.schema)]))
 
     def to_json(self) -> dict[str, Json]:
         """Return the schema, the numbers of rows by type, and the notes, as JSON."""

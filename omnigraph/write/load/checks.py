@@ -1,6 +1,7 @@
-"""Checks: the rules between rows, checked on the whole image by one shuffle."""
+"""Checks: the rules between rows, checked on the whole image by one shuffle of values."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -8,70 +9,69 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.comparison import drop_incomparable, to_comparable
+from omnigraph.data.values.columns import to_array
+from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import MOST_VIOLATIONS
 from omnigraph.spark.progress import Progress
-from omnigraph.spark.runner import Parcel, Runner
-from omnigraph.storage.staging import Share
+from omnigraph.spark.runner import InlineRunner, Parcel, Runner
+from omnigraph.storage.staging import Share, TablePlace
 from omnigraph.write.load import keys
-from omnigraph.write.load.idle import IdleIds
+from omnigraph.write.load.aside import Answer, Aside
+from omnigraph.write.load.gathered import (
+    GatheredKeys,
+    KeyGatherer,
+    counts_of,
+    join_counts,
+    values_of,
+)
+from omnigraph.write.load.rules import (
+    CardinalityRule,
+    ExistsRule,
+    LoadRule,
+    RuleReading,
+    UniqueRule,
+)
 
-_ROWS_PER_BUCKET = 500_000
+_ROWS_PER_BUCKET = 100_000
+# More buckets would get parcels of a few values each; these still fit a task at 20 billion rows.
+_MOST_BUCKETS = 4_096
+# Rows that are there are read only where they are no more than so many times the new ones.
+_MOST_READ = 40
+# So few values are compared without a job of Spark, which takes longer to start.
+_FEW_VALUES = 50_000
+# So many bytes of broken values travel with the answer of a bucket.
+_HELD_BYTES = 1_000
+_ENDS = (("src",), ("dst",))
+
+_Tables: TypeAlias = Mapping[str, Sequence[pa.Table]]
 
 
 @dataclass(frozen=True, slots=True)
-class RuleReading:
-    """Columns of a type that a rule reads; with `staged`, of new rows only."""
+class Lookup:
+    """Rows that are there, found by the index of a reading's first column when a bucket needs them.
 
-    type: str
-    columns: tuple[str, ...]
-    staged: bool = False
-
-    @property
-    def tag(self) -> str:
-        return f"{self.type}({','.join(self.columns)}){'+' if self.staged else ''}"
-
-
-@dataclass(frozen=True, slots=True)
-class UniqueRule:
-    """No two rows have the same values; rows with a null among them are exempt."""
+    What is sought are the values of the new rows that `origins` read.
+    """
 
     reading: RuleReading
-
-    @property
-    def readings(self) -> tuple[RuleReading, ...]:
-        return (self.reading,)
+    place: TablePlace
+    origins: tuple[RuleReading, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ExistsRule:
-    """Every value of an edge's end is the id of a node."""
+class KeyCheck:
+    """Rules, and where the values are that they compare: gathered, to be read, or looked up.
 
-    end: RuleReading
-    nodes: RuleReading
+    `shares` has the rows that were there before the load and that a reading covers.
+    """
 
-    @property
-    def readings(self) -> tuple[RuleReading, ...]:
-        return (self.end, self.nodes)
-
-
-@dataclass(frozen=True, slots=True)
-class CardinalityRule:
-    """The number of edges of a type that leave each node is within bounds."""
-
-    sources: RuleReading
-    nodes: RuleReading
-    minimum: int
-    maximum: int | None
-
-    @property
-    def readings(self) -> tuple[RuleReading, ...]:
-        return (self.sources, self.nodes) if self.minimum > 0 else (self.sources,)
-
-
-LoadRule: TypeAlias = UniqueRule | ExistsRule | CardinalityRule
-# The rows that a reading covers, in shares for tasks.
-Shares: TypeAlias = Callable[[RuleReading], Sequence[Share | IdleIds]]
+    rules: tuple[LoadRule, ...]
+    gathered: Sequence[GatheredKeys]
+    shares: Mapping[RuleReading, Sequence[Share]]
+    lookups: tuple[Lookup, ...]
+    aside: Aside
+    rows: int
+    buckets: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,121 +86,149 @@ class BrokenValues:
     counts: pa.Array
 
 
-def find_broken_values(
-    runner: Runner,
-    rules: Sequence[LoadRule],
-    shares: Shares,
-    rows: int,
-    progress: Progress,
-) -> list[BrokenValues]:
-    """Return everything that breaks a rule; `shares` returns the rows that a reading covers."""
-    items = _scans(rules, shares)
-    buckets = max(1, -(-rows // _ROWS_PER_BUCKET))
-    emit = partial(_emitted, buckets=buckets)
-    found = runner.map_reduce(emit, items, partial(_reduced, tuple(rules)), progress)
-    return [hit for bucket in found for hit in bucket]
+def count_buckets(new: int, old: int) -> int:
+    """Return how many buckets values meet in, of about so many new rows and rows that are there."""
+    rows = new + min(old, _MOST_READ * new)
+    return min(max(1, -(-rows // _ROWS_PER_BUCKET)), _MOST_BUCKETS)
+
+
+def find_broken_values(runner: Runner, check: KeyCheck, progress: Progress) -> list[BrokenValues]:
+    """Return what breaks rules; of each, no more values than violations are counted."""
+    if check.rows <= _FEW_VALUES:
+        runner = InlineRunner(runner.deadline)
+    tags = frozenset(reading.new.tag for rule in check.rules for reading in rule.readings)
+    items = [*check.gathered, *_scans(check.shares)]
+    emit = partial(_emitted, tags=tags, buckets=check.buckets)
+    reduce = partial(_reduced, check.rules, check.lookups, check.aside)
+    answers = runner.map_reduce(emit, items, reduce, progress, buckets=check.buckets)
+    known: Counter[LoadRule] = Counter()
+    found: list[BrokenValues] = []
+    for answer in answers:
+        for hit in () if answer is None else answer.read():
+            if known[hit.rule] <= MOST_VIOLATIONS:
+                found.append(hit)
+                known[hit.rule] += len(hit.values)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
     """Some rows to read, and for which readings."""
 
-    share: Share | IdleIds
+    share: Share
     readings: tuple[RuleReading, ...]
 
 
-def _scans(rules: Sequence[LoadRule], shares: Shares) -> list[_Scan]:
+def _scans(shares: Mapping[RuleReading, Sequence[Share]]) -> list[_Scan]:
     """Return the scans of all readings; rows that several readings cover are read once."""
     found: dict[tuple[object, ...], _Scan] = {}
-    for reading in dict.fromkeys(each for rule in rules for each in rule.readings):
-        for share in shares(reading):
-            is_whole = isinstance(share, IdleIds) or share.sought is None
-            at = (*share.key, None if is_whole else reading)
-            known = found.get(at, _Scan(share, ()))
-            found[at] = _Scan(share, (*known.readings, reading))
+    for reading, covered in shares.items():
+        for share in covered:
+            known = found.get(share.key, _Scan(share, ()))
+            found[share.key] = _Scan(share, (*known.readings, reading))
     return list(found.values())
 
 
-def _emitted(scan: _Scan, buckets: int) -> Iterator[Parcel]:
-    columns = dict.fromkeys(name for reading in scan.readings for name in reading.columns)
-    for batch in scan.share.batches(list(columns)):
-        for reading in scan.readings:
-            values = drop_incomparable(batch.select(list(reading.columns)))
-            for bucket, part in keys.split_into_buckets(_comparable(values), buckets):
-                yield Parcel(bucket, reading.tag, keys.pack(part))
+def _emitted(item: GatheredKeys | _Scan, tags: frozenset[str], buckets: int) -> Iterator[Parcel]:
+    if isinstance(item, GatheredKeys):
+        yield from item.parcels(tags)
+        return
+    columns = dict.fromkeys(name for reading in item.readings for name in reading.columns)
+    gatherer = KeyGatherer(buckets)
+    for batch in item.share.batches(list(columns)):
+        for reading in item.readings:
+            yield from gatherer.add(reading, batch, repeats=reading.columns in _ENDS)
+    yield from gatherer.finish()
 
 
-def _comparable(rows: pa.RecordBatch) -> pa.RecordBatch:
-    columns = [to_comparable(column) for column in rows.columns]
-    return pa.record_batch(columns, names=rows.schema.names)
-
-
-def _reduced(rules: tuple[LoadRule, ...], parcels: Sequence[Parcel]) -> list[BrokenValues]:
+def _reduced(
+    rules: tuple[LoadRule, ...],
+    lookups: tuple[Lookup, ...],
+    aside: Aside,
+    parcels: Sequence[Parcel],
+) -> Answer[list[BrokenValues]] | None:
     tables: dict[str, list[pa.Table]] = {}
     for parcel in parcels:
         tables.setdefault(parcel.tag, []).append(keys.unpack(parcel.payload))
-    values = {tag: pa.concat_tables(parts) for tag, parts in tables.items()}
-    found = (_broken(rule, values) for rule in rules)
-    return [hit for hit in found if hit is not None]
+    for lookup in lookups:
+        rows = _looked_up(lookup, tables)
+        if rows is not None and len(rows):
+            tables.setdefault(lookup.reading.tag, []).append(rows)
+    hits = (_broken(rule, tables) for rule in rules)
+    found = [hit for hit in hits if hit is not None]
+    return aside.answer(found, _HELD_BYTES) if found else None
 
 
-def _broken(rule: LoadRule, values: Mapping[str, pa.Table]) -> BrokenValues | None:
+def _looked_up(lookup: Lookup, tables: _Tables) -> pa.Table | None:
+    """Return the rows that are there with one of the values that new rows of a bucket have."""
+    new = [table for each in lookup.origins for table in tables.get(each.tag, ())]
+    if not new:
+        return None
+    names = lookup.reading.columns
+    sought = to_array(pa.chunked_array([chunk for each in new for chunk in each[0].chunks]))
+    found = look_up_rows(lookup.place.open(), names[0], sought, names).drop_null()
+    return pa.table(dict(zip(names, found.columns, strict=True)))
+
+
+def _parts(reading: RuleReading, tables: _Tables) -> list[pa.Table]:
+    """Return the values of a reading, which may come several times."""
+    old = () if reading.staged else tables.get(reading.tag, ())
+    return [*tables.get(reading.new.tag, ()), *old]
+
+
+def _is_among(values: pa.Array | pa.ChunkedArray, parts: Sequence[pa.Table]) -> pa.Array:
+    chunks = [chunk for each in parts for chunk in each[0].chunks]
+    return pc.is_in(values, value_set=pa.chunked_array(chunks, values.type))
+
+
+def _broken(rule: LoadRule, tables: _Tables) -> BrokenValues | None:
     match rule:
         case UniqueRule(reading):
-            return _repeated(rule, values.get(reading.tag))
+            return _repeated(rule, _parts(reading, tables))
         case ExistsRule(end, nodes):
-            return _missing(rule, values.get(end.tag), values.get(nodes.tag))
+            return _missing(rule, _parts(end, tables), _parts(nodes, tables))
         case CardinalityRule(sources, nodes):
-            return _uncounted(rule, values.get(sources.tag), values.get(nodes.tag))
+            return _uncounted(rule, _parts(sources, tables), _parts(nodes, tables))
 
 
-def _repeated(rule: UniqueRule, rows: pa.Table | None) -> BrokenValues | None:
-    if rows is None:
+def _repeated(rule: UniqueRule, parts: Sequence[pa.Table]) -> BrokenValues | None:
+    if not parts:
         return None
-    names = rows.column_names
-    if len(names) == 1 and pc.count_distinct(rows[names[0]]).as_py() == len(rows):
-        return None
-    counted = rows.group_by(names).aggregate([([], "count_all")])
-    many = counted.filter(pc.greater(counted["count_all"], 1))
-    return _hit(rule, many.select(names), many["count_all"])
+    counted = join_counts(parts)
+    many = pc.greater(counts_of(counted), 1)
+    return _hit(rule, values_of(counted).filter(many), counts_of(counted).filter(many))
 
 
 def _missing(
-    rule: ExistsRule, ends: pa.Table | None, nodes: pa.Table | None
+    rule: ExistsRule, ends: Sequence[pa.Table], nodes: Sequence[pa.Table]
 ) -> BrokenValues | None:
-    if ends is None:
+    if not ends:
         return None
-    values = ends[0]
-    if nodes is not None:
-        values = values.filter(pc.invert(pc.is_in(values, value_set=nodes[0])))
-    counted = values.value_counts()
-    return _hit(rule, _one_column(counted.field("values")), counted.field("counts"))
+    counted = join_counts(ends)
+    counted = counted.filter(pc.invert(_is_among(counted[0], nodes)))
+    return _hit(rule, values_of(counted), counts_of(counted))
 
 
 def _uncounted(
-    rule: CardinalityRule, sources: pa.Table | None, nodes: pa.Table | None
+    rule: CardinalityRule, sources: Sequence[pa.Table], nodes: Sequence[pa.Table]
 ) -> BrokenValues | None:
-    empty = pa.chunked_array([], pa.utf8())
-    counted = (empty if sources is None else sources[0]).value_counts()
-    values, counts = counted.field("values"), counted.field("counts")
+    counted = join_counts(sources or [pa.table({"src": pa.array([], pa.utf8())})])
+    counts = counts_of(counted)
     wrong = pc.less(counts, rule.minimum)
     if rule.maximum is not None:
         wrong = pc.or_(wrong, pc.greater(counts, rule.maximum))
-    values, counts = values.filter(wrong), counts.filter(wrong)
-    if rule.minimum > 0 and nodes is not None:
-        ids = nodes[0].combine_chunks()
-        alone = ids.filter(pc.invert(pc.is_in(ids, value_set=counted.field("values"))))
-        values = pa.concat_arrays([values, alone])
-        counts = pa.concat_arrays([counts, pa.array([0] * len(alone), counts.type)])
-    return _hit(rule, _one_column(values), counts)
+    values, counts = values_of(counted).filter(wrong), counts.filter(wrong)
+    if rule.minimum > 0 and nodes:
+        ids = join_counts(nodes)[0]
+        alone = ids.filter(pc.invert(_is_among(ids, [counted])))
+        values = pa.concat_tables([values, pa.table({values.column_names[0]: alone})])
+        none = pa.repeat(pa.scalar(0, pa.int64()), len(alone))
+        counts = pa.chunked_array([*counts.chunks, none])
+    return _hit(rule, values, counts)
 
 
-def _one_column(values: pa.Array) -> pa.Table:
-    return pa.table({"value": values})
-
-
-def _hit(rule: LoadRule, values: pa.Table, counts: pa.Array) -> BrokenValues | None:
+def _hit(rule: LoadRule, values: pa.Table, counts: pa.ChunkedArray) -> BrokenValues | None:
     if not len(values):
         return None
     most = MOST_VIOLATIONS + 1
-    return BrokenValues(rule, values.slice(0, most), counts.slice(0, most))
+    return BrokenValues(rule, values.slice(0, most), to_array(counts.slice(0, most)))

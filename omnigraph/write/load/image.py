@@ -1,78 +1,49 @@
 """Image: the tables that a load would leave: new versions where it wrote, pinned ones elsewhere."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.spark.runner import Runner
-from omnigraph.storage.staging import (
-    Piece,
-    Share,
-    count_rows,
-    fragment_numbers,
-    of_pieces,
-    shares,
-    with_pieces,
-)
+from omnigraph.storage.staging import Piece, of_pieces, with_pieces
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.write.load.checks import (
+from omnigraph.write.load.loaded import LoadMode
+from omnigraph.write.load.replaced import ReplacedRows, remove_replaced
+from omnigraph.write.load.rules import (
     CardinalityRule,
     ExistsRule,
     LoadRule,
     RuleReading,
     UniqueRule,
 )
-from omnigraph.write.load.idle import IdleIds
-from omnigraph.write.load.loaded import LoadMode
-from omnigraph.write.load.replaced import ReplacedRows, remove_replaced
-
-_ROWS_PER_SHARE = 500_000
 
 
 @dataclass(frozen=True, slots=True)
 class TouchedTable:
-    """A type that a load writes: its table afterwards, and which of its fragments are new."""
+    """A type that a load writes: its table afterwards, and with only the rows that stay."""
 
     stored: StoredType
     table: Table
-    new: frozenset[int]
+    kept: Table | None
     gave_ids: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The graph as a load would leave it; `idle` has the ids of records that change nothing."""
+    """The graph as a load would leave it; `idle` names types of which records change nothing."""
 
     snapshot: Snapshot
     mode: LoadMode
     touched: Mapping[str, TouchedTable]
-    idle: Mapping[str, Sequence[IdleIds]] = field(default_factory=dict)
+    idle: frozenset[str] = frozenset()
 
-    def table(self, type_name: str) -> Table:
-        """Return the table of a type."""
+    def kept(self, type_name: str) -> Table | None:
+        """Return the rows of a type that were there before the load and stay as they are."""
         touched = self.touched.get(type_name)
         if touched is not None:
-            return touched.table
+            return touched.kept
         return self.snapshot.table(_identity(self.snapshot.catalog, type_name))
-
-    def shares(self, reading: RuleReading) -> Sequence[Share | IdleIds]:
-        """Return the rows that a reading covers, in shares for tasks."""
-        touched = self.touched.get(reading.type)
-        idle = self.idle.get(reading.type, ()) if _is_of_payload(reading) else ()
-        if touched is None and reading.staged:
-            return list(idle)
-        new = touched.new if touched is not None and reading.staged else None
-        return [*shares(self.table(reading.type), _ROWS_PER_SHARE, new), *idle]
-
-    def rows(self, type_name: str) -> int:
-        """Return how many rows a type has."""
-        return self.table(type_name).count()
-
-    def staged_rows(self, type_name: str) -> int:
-        """Return how many rows of a type are new."""
-        touched = self.touched[type_name]
-        return count_rows(touched.table, touched.new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +51,7 @@ class StagedRows:
     """What the tasks of a load made of its records, by type."""
 
     pieces: Mapping[str, Sequence[Piece]]
-    idle: Mapping[str, Sequence[IdleIds]]
+    idle: frozenset[str]
     replaced: Mapping[str, Sequence[ReplacedRows]]
     gave_ids: frozenset[str]
 
@@ -95,9 +66,7 @@ def image_of(snapshot: Snapshot, mode: LoadMode, staged: StagedRows, runner: Run
         is_whole = mode is LoadMode.OVERWRITE
         kept = None if is_whole else remove_replaced(runner, before, staged.replaced.get(name, ()))
         after = of_pieces(before, written) if kept is None else with_pieces(kept, written)
-        old = frozenset() if kept is None else fragment_numbers(kept)
-        new = fragment_numbers(after) - old
-        touched[name] = TouchedTable(stored, after, new, name in staged.gave_ids)
+        touched[name] = TouchedTable(stored, after, kept, name in staged.gave_ids)
     return Image(snapshot, mode, touched, staged.idle)
 
 
@@ -106,7 +75,7 @@ def rules_of(image: Image) -> list[LoadRule]:
     rules: list[LoadRule] = []
     for touched in image.touched.values():
         rules += _unique(touched, image.mode)
-    rules += [_given_once(name) for name in image.idle if name not in image.touched]
+    rules += [_given_once(name) for name in sorted(image.idle - {*image.touched})]
     for edge in image.snapshot.catalog.edges.values():
         rules += _ends(edge, image)
         rules += _cardinality(edge, image)
@@ -142,10 +111,6 @@ def _unique(touched: TouchedTable, mode: LoadMode) -> Iterator[LoadRule]:
 def _given_once(name: str) -> UniqueRule:
     """Return the rule that no two records have one id; a row that exists may have it too."""
     return UniqueRule(RuleReading(name, ("id",), staged=True))
-
-
-def _is_of_payload(reading: RuleReading) -> bool:
-    return reading.staged and reading.columns == ("id",)
 
 
 def _ends(edge: EdgeType, image: Image) -> Iterator[LoadRule]:

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _Hashes: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -13,6 +14,9 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _INVERSE = np.uint64(pow(0x9E3779B97F4A7C15, -1, 1 << 64))
 _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
 _HALF = np.uint64(32)
+_HASHED_BYTES = 1 << 16
+_SLICE_BYTES = 1 << 19
+_POWERS_BITS = 20
 
 
 def split_into_buckets(
@@ -44,7 +48,7 @@ def pack(keys: pa.RecordBatch) -> bytes:
 
 
 def unpack(data: bytes) -> pa.Table:
-    """Return the keys that `packed` wrote."""
+    """Return the keys that `pack` wrote."""
     return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
 
 
@@ -52,8 +56,28 @@ def _hashes(keys: pa.RecordBatch) -> _Hashes:
     """Return a hash of each row, which only spreads rows and decides nothing."""
     total = np.zeros(len(keys), np.uint64)
     for column in keys.columns:
-        total = total * _MIX + _text_hashes(column.cast(pa.large_utf8()))
+        texts = _to_short(column.cast(pa.large_utf8()))
+        parts = [_text_hashes(each) for each in _slices(texts)]
+        total = total * _MIX + np.concatenate([np.empty(0, np.uint64), *parts])
     return (total ^ (total >> _HALF)) * _FACTOR >> _HALF
+
+
+def _to_short(texts: pa.Array) -> pa.Array:
+    """Return texts as bytes of which the first ones are enough to spread them."""
+    data = texts.cast(pa.large_binary())
+    longest = pc.max(pc.binary_length(data)).as_py() or 0
+    return pc.binary_slice(data, 0, _HASHED_BYTES) if longest > _HASHED_BYTES else data
+
+
+def _slices(texts: pa.Array) -> Iterator[pa.Array]:
+    """Yield texts a few at a time: hashing takes sixteen bytes of memory for each of theirs."""
+    offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset :][: len(texts) + 1]
+    start = 0
+    while start < len(texts):
+        end = int(np.searchsorted(offsets, offsets[start] + _SLICE_BYTES, side="right")) - 1
+        end = min(max(end, start + 1), len(texts))
+        yield texts.slice(start, end - start)
+        start = end
 
 
 def _text_hashes(column: pa.Array) -> _Hashes:
@@ -67,7 +91,7 @@ def _text_hashes(column: pa.Array) -> _Hashes:
     starts, ends = offsets[:-1] - first, offsets[1:] - first
     content = column.buffers()[2]
     data = np.frombuffer(content, np.uint8)[first:last] if content else np.empty(0, np.uint8)
-    powers, inverses = _powers(max(len(data), 1).bit_length())
+    powers, inverses = _powers(max(len(data).bit_length(), _POWERS_BITS))
     sums = np.zeros(len(data) + 1, np.uint64)
     np.cumsum((data.astype(np.uint64) + np.uint64(1)) * powers[: len(data)], out=sums[1:])
     return (sums[ends] - sums[starts]) * inverses[starts]

@@ -27,8 +27,12 @@ from omnigraph.versioning.writes import StagedVersion, WriteSet
 from omnigraph.write.counts import RowCounts, add_counts
 from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.indexing import build_indexes
-from omnigraph.write.load.checks import BrokenValues, find_broken_values
-from omnigraph.write.load.idle import Aside, IdleIds, new_aside
+from omnigraph.write.load.aside import Aside, new_aside
+from omnigraph.write.load.checks import (
+    BrokenValues,
+    count_buckets,
+    find_broken_values,
+)
 from omnigraph.write.load.image import (
     Image,
     StagedRows,
@@ -39,13 +43,17 @@ from omnigraph.write.load.image import (
 )
 from omnigraph.write.load.loaded import Loaded, LoadMode
 from omnigraph.write.load.locate import Reading, lines_before, violations
-from omnigraph.write.load.lookups import narrow_readings
+from omnigraph.write.load.lookups import plan_check
 from omnigraph.write.load.meet import Meeting
 from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.load.replaced import ReplacedRows
 from omnigraph.write.load.request import LoadRequest, content_of
-from omnigraph.write.load.splits import LoadSource, Split, splits_of
+from omnigraph.write.load.splits import LoadSource, Split, estimate_rows, splits_of
 from omnigraph.write.load.stage import Stage, StagedSplit, unpack_violations
+
+# So many bytes of values, addresses or violations come back from all tasks of a job together.
+_HELD_BYTES = 4 << 20
+_FEWEST_SPLITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +119,7 @@ class _LoadPlanner:
     sources: Sequence[LoadSource]
     aside: Aside
     staged_for: tuple[object, ...] | None = None
+    buckets: int = 1
     splits: list[Split] = field(default_factory=list)
     staged: list[StagedSplit] = field(default_factory=list)
 
@@ -158,6 +167,8 @@ class _LoadPlanner:
             return
         self.splits = splits_of(self.sources, self.runner.slots)
         self.options.progress.begin("reading", sum(source.file.size for source in self.sources))
+        old = sum(state.row_count for state in snapshot.commit.tables.values())
+        self.buckets = count_buckets(sum(map(estimate_rows, self.sources)), old)
         vectors = VectorFiller.on(snapshot)
         if self._starts_anew:
             vectors = replace(vectors, models={})
@@ -166,6 +177,8 @@ class _LoadPlanner:
             meeting=Meeting(self.options.mode, _places(snapshot)),
             aside=self.aside,
             vectors=replace(vectors, blank=True) if self.options.dry_run else vectors,
+            buckets=self.buckets,
+            held_bytes=self._held_bytes,
             most_violations=self.options.most_kept,
             deadline=self.options.deadline,
         )
@@ -201,33 +214,28 @@ class _LoadPlanner:
     def image(self, snapshot: Snapshot) -> Image:
         """Return the tables that the load would leave on a snapshot."""
         pieces: dict[str, list[Piece]] = {}
-        idle: dict[str, list[IdleIds]] = {}
         replaced: dict[str, list[ReplacedRows]] = {}
         for split in self.staged:
             for name, written in split.pieces.items():
                 pieces.setdefault(name, []).extend(written)
-            for name, ids in split.idle.items():
-                idle.setdefault(name, []).extend(ids)
             for name, rows in split.replaced.items():
                 replaced.setdefault(name, []).append(rows)
         gave_ids = frozenset(name for split in self.staged for name in split.given)
+        counts = count_by_type(self.staged)
+        idle = frozenset(name for name, count in counts.items() if count.unchanged)
         staged = StagedRows(pieces, idle, replaced, gave_ids)
         return image_of(snapshot, self.options.mode, staged, self.runner)
 
     def check(self, image: Image) -> frozenset[str]:
         """Check the rules between rows; returns the tables that were only read."""
         rules = rules_of(image)
-        names = {reading.type for rule in rules for reading in rule.readings}
-        rows = sum(image.rows(name) for name in names)
-        progress = self.options.progress
-        progress.begin("checking", rows)
-        found = find_broken_values(
-            self.runner, rules, narrow_readings(image, rules), rows, progress
-        )
+        gathered = [split.keys for split in self.staged if split.keys.counts]
+        check = plan_check(image, rules, gathered, self.aside, self.buckets)
+        self.options.progress.begin("checking", check.rows)
+        found = find_broken_values(self.runner, check, self.options.progress)
         if found:
             self._explain(image, found)
-        compared = {name for name, counts in count_by_type(self.staged).items() if counts.unchanged}
-        return find_read_tables(image, rules) | find_untouched(image, compared)
+        return find_read_tables(image, rules) | find_untouched(image, image.idle)
 
     def _write_set(self, image: Image, looked_at: frozenset[str]) -> WriteSet:
         made = [(each.stored, each.table) for each in image.touched.values()]
@@ -243,6 +251,11 @@ class _LoadPlanner:
                 key: self._models(image.snapshot, name, key) for name, key in identities.items()
             },
         )
+
+    @property
+    def _held_bytes(self) -> int:
+        """How much of one kind a task may carry back; what is more goes through a file."""
+        return _HELD_BYTES // max(len(self.splits), _FEWEST_SPLITS)
 
     @property
     def _starts_anew(self) -> bool:
@@ -284,6 +297,8 @@ class _LoadPlanner:
         reading = Reading(
             encode_catalog(image.snapshot.catalog),
             Meeting(self.options.mode, _places(image.snapshot)),
+            self.aside,
+            self._held_bytes,
             self.runner.deadline,
         )
         explained = violations(
@@ -335,7 +350,7 @@ def _placed(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> Iterator[
     """Yield the violations of all splits that were read, each with its file and line."""
     before = lines_before(splits, staged)
     for split, first, result in zip(splits, before, staged, strict=False):
-        for violation in unpack_violations(result.violations):
+        for violation in unpack_violations(result.violations.read()):
             line = None if violation.line is None else first + violation.line + 1
             yield replace(violation, file=split.name, line=line)
 

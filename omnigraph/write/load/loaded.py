@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import Any, Self
 
 from omnigraph.errors import Json
-from omnigraph.html import html_facts, html_table
+from omnigraph.html import html_facts, html_table, notebook_part
+from omnigraph.look.words import counted
 from omnigraph.versioning.commit import Commit, commit_if_named, with_commits
 from omnigraph.write.counts import RowCounts, counts_document, counts_in
 
@@ -47,12 +48,12 @@ class Loaded:
         commit = None if self.commit is None else self.commit.id
         met = self.counts is not None and (self.counts.updated or self.counts.unchanged)
         counts = f" ({self.counts})" if met else ""
-        about = f"{nodes} nodes, {edges} edges{counts}"
+        about = f"{counted(nodes, 'node')}, {counted(edges, 'edge')}{counts}"
         return f"Loaded({about}, branch={self.branch!r}, commit={commit!r})"
 
     def _repr_html_(self) -> str:
         rows = [(name, f"{count:,}") for name, count in {**self.nodes, **self.edges}.items()]
-        return html_facts(repr(self), (), html_table(("type", "rows"), rows))
+        return notebook_part(html_facts(repr(self), (), html_table(("type", "rows"), rows)))
 
     def to_json(self, uri: str) -> dict[str, Json]:
         """Return the result as JSON."""

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -18,18 +17,19 @@ from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.syntax.problems import shorten
-from omnigraph.write.load.checks import (
-    BrokenValues,
+from omnigraph.write.load.aside import Answer, Aside
+from omnigraph.write.load.checks import BrokenValues
+from omnigraph.write.load.image import Image
+from omnigraph.write.load.loaded import LoadMode
+from omnigraph.write.load.meet import Meeting
+from omnigraph.write.load.records import RecordRows
+from omnigraph.write.load.rules import (
     CardinalityRule,
     ExistsRule,
     LoadRule,
     RuleReading,
     UniqueRule,
 )
-from omnigraph.write.load.image import Image
-from omnigraph.write.load.loaded import LoadMode
-from omnigraph.write.load.meet import Meeting
-from omnigraph.write.load.records import RecordRows
 from omnigraph.write.load.splits import Split, blocks
 from omnigraph.write.load.stage import StagedSplit
 
@@ -46,6 +46,8 @@ class Reading:
 
     catalog: str
     meeting: Meeting
+    aside: Aside
+    held_bytes: int
     deadline: Deadline
 
     def blocks(self, split: Split) -> Iterator[tuple[int, Iterator[RecordRows]]]:
@@ -121,7 +123,7 @@ def _sought(number: int, rule: LoadRule, values: pa.Table) -> Iterator[SoughtVal
             yield SoughtValues(number, sources.type, sources.columns, values)
 
 
-def _lines(split: Split, sought: Sequence[SoughtValues], reading: Reading) -> FoundLines:
+def _lines(split: Split, sought: Sequence[SoughtValues], reading: Reading) -> Answer[FoundLines]:
     lines: dict[Broken, list[int]] = {}
     counts: Counter[Broken] = Counter()
     kept = 0
@@ -132,10 +134,11 @@ def _lines(split: Split, sought: Sequence[SoughtValues], reading: Reading) -> Fo
                     continue
                 for broken, line in _matches(rows, each, before):
                     counts[broken] += 1
-                    if counts[broken] <= 2 or kept <= MOST_VIOLATIONS + 1:
+                    is_more = counts[broken] > 2
+                    if not is_more or kept <= MOST_VIOLATIONS:
                         lines.setdefault(broken, []).append(line)
-                        kept += 1
-    return FoundLines(lines, counts)
+                        kept += is_more
+    return reading.aside.answer(FoundLines(lines, counts), reading.held_bytes)
 
 
 def _matches(rows: RecordRows, sought: SoughtValues, before: int) -> Iterator[tuple[Broken, int]]:
@@ -173,17 +176,21 @@ class _LinesByValue:
         self,
         splits: Sequence[Split],
         staged: Sequence[StagedSplit],
-        answers: Sequence[FoundLines],
+        answers: Sequence[Answer[FoundLines]],
     ) -> None:
         self._lines: dict[Broken, list[tuple[str, int]]] = {}
         self._counts: Counter[Broken] = Counter()
         before = lines_before(splits, staged)
-        for split, first, found in zip(splits, before, answers, strict=True):
+        kept = 0
+        for split, first, answer in zip(splits, before, answers, strict=True):
+            found = answer.read()
             self._counts.update(found.counts)
             for broken, lines in found.lines.items():
                 known = self._lines.setdefault(broken, [])
-                room = MOST_VIOLATIONS + 2 - len(known)  # the first is not a violation
-                known += [(split.name, first + line + 1) for line in islice(lines, max(room, 0))]
+                few = max(2 - len(known), 0)
+                more = lines[few : few + MOST_VIOLATIONS + 1 - kept]
+                known += [(split.name, first + line + 1) for line in (*lines[:few], *more)]
+                kept += len(more)
 
     def of(self, rule: int, key: tuple[object, ...]) -> _Occurrences:
         return _Occurrences(self._counts[rule, key], self._lines.get((rule, key), []))

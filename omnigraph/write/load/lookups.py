@@ -1,74 +1,104 @@
-"""Lookups: finds by index the committed rows that a small load could clash with."""
+"""Lookups: finds by index the rows that new ones could clash with, where that costs less."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from omnigraph.storage.staging import Share, place_of
-from omnigraph.storage.table import takes_conditions
-from omnigraph.write.load.checks import (
+from omnigraph.storage.indexes import LOOKED_UP
+from omnigraph.storage.staging import Share, place_of, shares
+from omnigraph.storage.table import Table
+from omnigraph.write.load.aside import Aside
+from omnigraph.write.load.checks import KeyCheck, Lookup
+from omnigraph.write.load.gathered import GatheredKeys
+from omnigraph.write.load.image import Image
+from omnigraph.write.load.rules import (
     CardinalityRule,
     ExistsRule,
     LoadRule,
     RuleReading,
-    Shares,
     UniqueRule,
 )
-from omnigraph.write.load.idle import IdleIds
-from omnigraph.write.load.image import Image
-from omnigraph.write.load.loaded import LoadMode
 
-MOST_SOUGHT = 5_000
-_LEAST_ROWS = 50_000
-_INDEXED = (pa.utf8(), pa.int32(), pa.int64())
-
-
-def narrow_readings(image: Image, rules: Sequence[LoadRule]) -> Shares:
-    """Return the rows that each reading needs: all of them, or a few found by index."""
-    staged = sum(image.staged_rows(name) for name in image.touched)
-    if image.mode is LoadMode.OVERWRITE or staged > MOST_SOUGHT:
-        return image.shares
-    sought = _sought(image, rules)
-
-    def shares(reading: RuleReading) -> Sequence[Share | IdleIds]:
-        values, table = sought.get(reading), image.table(reading.type)
-        if values is None or table.count() < _LEAST_ROWS or not takes_conditions(table.schema):
-            return image.shares(reading)
-        return [Share(place_of(table), (), (reading.columns[0], values))]
-
-    return shares
+_ROWS_PER_SHARE = 500_000
+# Measured: reading, hashing and sending a row to its bucket; asking an index for a value, once the
+# page of the index with its neighbours has been decoded.
+_SCAN_SECONDS = 0.4e-6
+_VALUE_SECONDS = 10e-6
+_PAGE_SECONDS = 0.5e-3
+_PAGE_ROWS = 4_096
+# The first of several columns may say little: so many of its values are looked up, and no more.
+_MOST_SHARED = 5_000
 
 
-def _sought(image: Image, rules: Sequence[LoadRule]) -> Mapping[RuleReading, pa.Array | None]:
-    """Return the values that each reading of a whole table looks for; None for all."""
-    found: dict[RuleReading, pa.Array | None] = {}
+def plan_check(
+    image: Image,
+    rules: Sequence[LoadRule],
+    gathered: Sequence[GatheredKeys],
+    aside: Aside,
+    buckets: int,
+) -> KeyCheck:
+    """Return how rules are checked: which rows that are there are read, and which looked up."""
+    new: Counter[str] = Counter()
+    for each in gathered:
+        new.update(each.counts)
+    read: dict[RuleReading, Sequence[Share]] = {}
+    rows: dict[str, int] = {}
+    lookups: list[Lookup] = []
+    for reading, origins in _origins_of_all(rules).items():
+        table = image.kept(reading.type)
+        sought = sum(new[each.tag] for each in origins or ())
+        if table is None or not table.count() or (origins is not None and not sought):
+            continue
+        if origins is not None and _is_looked_up(table, reading, sought):
+            lookups.append(Lookup(reading, place_of(table), origins))
+        else:
+            read[reading] = shares(table, _ROWS_PER_SHARE)
+            rows[reading.type] = table.count()
+    total = new.total() + sum(rows.values())
+    return KeyCheck(tuple(rules), gathered, read, tuple(lookups), aside, total, buckets)
+
+
+def _is_looked_up(table: Table, reading: RuleReading, sought: int) -> bool:
+    """Whether an index tells which rows have so many values, and sooner than reading all rows."""
+    column, *others = reading.columns
+    if not table.takes_conditions or table.schema.field(column).type not in LOOKED_UP:
+        return False
+    if others and sought > _MOST_SHARED:
+        return False
+    return is_quicker_looked_up(sought, table.count())
+
+
+def is_quicker_looked_up(sought: int, rows: int) -> bool:
+    """Whether an index gives the rows of values, spread over all its pages, before a scan does."""
+    pages = min(sought, -(-rows // _PAGE_ROWS))
+    return pages * _PAGE_SECONDS + sought * _VALUE_SECONDS < rows * _SCAN_SECONDS
+
+
+def _origins_of_all(
+    rules: Sequence[LoadRule],
+) -> dict[RuleReading, tuple[RuleReading, ...] | None]:
+    """Return each reading of rows that are there, and the new rows whose values it looks for.
+
+    None where all rows matter.
+    """
+    found: dict[RuleReading, tuple[RuleReading, ...] | None] = {}
     for reading, origin in (pair for rule in rules for pair in _origins(rule)):
-        new = None if origin is None else _values(image, origin)
-        known = found.get(reading, new)
-        both = known is not None and new is not None
-        found[reading] = pc.unique(pa.concat_arrays([known, new])) if both else None
+        known = found.get(reading, ())
+        if origin is None or known is None:
+            found[reading] = None
+        else:
+            found[reading] = tuple(dict.fromkeys([*known, origin]))
     return found
 
 
 def _origins(rule: LoadRule) -> Iterator[tuple[RuleReading, RuleReading | None]]:
     """Yield each reading of a whole table with the new rows whose values it looks for."""
     match rule:
-        case UniqueRule(reading) if reading.staged:
-            return
         case UniqueRule(reading):
-            yield reading, RuleReading(reading.type, reading.columns[:1], staged=True)
+            if not reading.staged:
+                yield reading, reading.new
         case ExistsRule(end, nodes) if end.staged:
             yield nodes, end
         case CardinalityRule(sources, _, 0):
-            yield sources, RuleReading(sources.type, sources.columns, staged=True)
+            yield sources, sources.new
         case _:
             yield from ((reading, None) for reading in rule.readings)
-
-
-def _values(image: Image, origin: RuleReading) -> pa.Array | None:
-    column = origin.columns[0]
-    parts = [batch[column] for share in image.shares(origin) for batch in share.batches([column])]
-    if not parts or parts[0].type not in _INDEXED:
-        return None
-    return pc.unique(pa.concat_arrays(parts)).drop_null()

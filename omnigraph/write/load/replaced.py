@@ -21,11 +21,11 @@ from omnigraph.storage.staging import (
     without_removed,
 )
 from omnigraph.storage.table import Table
+from omnigraph.write.load.aside import Aside
 from omnigraph.write.load.files import file_in
-from omnigraph.write.load.idle import Aside
 
-# So few addresses travel with the answer of a task; more go through a file of the store.
-_MOST_HELD = 1_000
+# So many bytes of addresses travel with the answer of a task; more go through a file of the store.
+_MOST_HELD = 8_000
 # So few rows are removed without a job of Spark, which takes longer to start.
 _FEW_ROWS = 50_000
 _ROWS_PER_TASK = 2_000_000
@@ -49,9 +49,11 @@ class ReplacedRows:
         return found
 
 
-def keep_addresses(aside: Aside, addresses: Addresses) -> ReplacedRows:
+def keep_addresses(
+    aside: Aside, addresses: Addresses, most_held: int | None = None
+) -> ReplacedRows:
     """Keep the addresses of replaced rows until they are removed."""
-    if len(addresses) <= _MOST_HELD:
+    if addresses.nbytes <= (_MOST_HELD if most_held is None else most_held):
         return ReplacedRows(len(addresses), held=addresses.tobytes())
     path = aside.write_rows(pa.table({ADDRESS: np.sort(addresses)}))
     return ReplacedRows(len(addresses), aside=aside, path=path)
@@ -72,7 +74,11 @@ def remove_replaced(
         runner = InlineRunner(runner.deadline)
     firsts = group_fragments(table, _ROWS_PER_TASK)
     found = runner.map_reduce(
-        partial(_send, firsts), replaced, partial(_remove, place_of(table)), progress
+        partial(_send, firsts),
+        replaced,
+        partial(_remove, place_of(table)),
+        progress,
+        buckets=len(firsts),
     )
     return without_removed(table, [remains for each in found for remains in each])
 

@@ -56,6 +56,15 @@ _MAGIC = {
     b"ARROW1": Format.ARROW,
     b"\xff\xff\xff\xff": Format.ARROW_STREAM,
 }
+_BYTES_PER_LINE = 64
+_BYTES_PER_ROW = {
+    Format.PACKED: 8,
+    Format.CSV: 24,
+    Format.CSV_PACKED: 4,
+    Format.PARQUET: 8,
+    Format.ARROW: 24,
+    Format.ARROW_STREAM: 24,
+}
 _PACKED_ENDING = re.compile(r"\.(gz|zst|zstd|bz2|xz)$")
 
 
@@ -175,6 +184,11 @@ def _reader(catalog: str, partial: bool) -> RecordReader:
 @lru_cache(maxsize=4)
 def _catalog(text: str) -> Catalog:
     return decode_catalog(text)
+
+
+def estimate_rows(source: LoadSource) -> int:
+    """Return about how many rows a source has, rather too many than too few."""
+    return source.file.size // _BYTES_PER_ROW.get(source.format, _BYTES_PER_LINE)
 
 
 def _splits(source: LoadSource, size: int) -> Iterator[Split]:

@@ -22,10 +22,12 @@ from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.commit import Models
 from omnigraph.write.counts import RowCounts
 from omnigraph.write.filling import VectorFiller, join_models
-from omnigraph.write.load.idle import Aside, IdleIds
+from omnigraph.write.load.aside import Answer, Aside
+from omnigraph.write.load.gathered import GatheredKeys, KeyWriter
 from omnigraph.write.load.meet import Meeting, MetRows, known_ids
 from omnigraph.write.load.records import Block, RecordRows
 from omnigraph.write.load.replaced import ReplacedRows, keep_addresses
+from omnigraph.write.load.rules import RuleReading, compared_columns, has_known_ids
 from omnigraph.write.load.splits import Split, blocks
 from omnigraph.write.upsert import find_places, find_unchanged
 
@@ -37,14 +39,17 @@ class Stage:
     """The task of a load's first job; the same split has the same rows and violations each time.
 
     `most_violations` limits how many come back. After the first one a split is only checked, and
-    after more than `MOST_VIOLATIONS` it is read no further. The ids of rows that stay as they are
-    are stored in the folder `aside`, and so are the addresses of replaced rows if they are many.
+    after more than `MOST_VIOLATIONS` it is read no further. The values that rules between rows
+    compare go to `buckets`. They, the addresses of replaced rows and the violations are stored in
+    the folder `aside` if any of them has more than `held_bytes`.
     """
 
     catalog: str
     meeting: Meeting
     aside: Aside
     vectors: VectorFiller
+    buckets: int
+    held_bytes: int
     most_violations: int
     deadline: Deadline
 
@@ -71,19 +76,19 @@ class Stage:
 class StagedSplit:
     """The result of a split: its lines, its rows by type, and its pieces or its violations.
 
-    `given` names the types without a key for which some rows had an id. `idle` has, by type, the
-    files with the ids of rows that stay as they are, and `replaced` where the rows are that others
-    replace, and `models` the models that made vectors.
+    `given` names the types without a key for which some rows had an id. `keys` has the values that
+    rules between rows compare, `replaced` says where the rows are that others replace, and `models`
+    which models made vectors.
     """
 
     lines: int
     counts: Mapping[str, RowCounts]
     pieces: Mapping[str, Sequence[Piece]]
-    idle: Mapping[str, Sequence[IdleIds]]
+    keys: GatheredKeys
     replaced: Mapping[str, ReplacedRows]
     given: frozenset[str]
     models: Mapping[str, Models]
-    violations: bytes
+    violations: Answer[bytes]
     total: int
 
 
@@ -93,7 +98,7 @@ class _Staging:
     def __init__(self, task: Stage) -> None:
         self._task = task
         self._pieces = _Pieces(task.meeting.places, task.deadline)
-        self._idle: dict[str, list[pa.Array]] = {}
+        self._keys = KeyWriter(task.aside, task.buckets, task.held_bytes)
         self._replaced: dict[str, list[Addresses]] = {}
         self._counts: dict[str, RowCounts] = {}
         self._given: set[str] = set()
@@ -124,11 +129,11 @@ class _Staging:
             lines=lines,
             counts=self._counts,
             pieces=self._pieces.written() if is_sound else {},
-            idle=self._write_idle() if is_sound else {},
+            keys=self._keys.finish() if is_sound else GatheredKeys({}),
             replaced=self._write_replaced() if is_sound else {},
             given=frozenset(self._given),
             models=self._models,
-            violations=faults.packed(),
+            violations=self._task.aside.answer(faults.packed(), self._task.held_bytes),
             total=faults.total,
         )
 
@@ -137,16 +142,25 @@ class _Staging:
         rows, models = self._task.complete(stored, met.rows.columns)
         if models:
             self._models[stored.name] = join_models(self._models.get(stored.name, ()), models)
+        self._gather_ids(met.rows, rows)
         counts = RowCounts(inserted=len(rows))
         if met.before.num_rows:
             rows, counts = self._changed(stored, rows, met)
         self._counts[stored.name] += counts
+        for columns in compared_columns(stored):
+            self._keys.add(RuleReading(stored.name, columns, staged=True), rows)
         self._pieces.add(stored, rows)
+
+    def _gather_ids(self, given: RecordRows, rows: pa.RecordBatch) -> None:
+        """Gather the ids of records, also of those that change nothing: none may come twice."""
+        gave_ids = given.columns["id"].null_count < len(rows)
+        if has_known_ids(given.stored, gave_ids=gave_ids):
+            self._keys.add(RuleReading(given.stored.name, ("id",), staged=True), rows)
 
     def _changed(
         self, stored: StoredType, rows: pa.RecordBatch, met: MetRows
     ) -> tuple[pa.RecordBatch, RowCounts]:
-        """Return the rows that are new or differ; the ids of the others are kept aside."""
+        """Return the rows that are new or differ, and what happens to all."""
         before = met.before
         table = pa.Table.from_batches([rows]).cast(before.schema)
         if self._task.vectors.blank:
@@ -159,19 +173,11 @@ class _Staging:
         if len(differing):
             self._replaced.setdefault(stored.name, []).append(met.addresses[differing])
         counts = RowCounts(len(rows) - known, known - same.true_count, same.true_count)
-        if same.true_count:
-            self._idle.setdefault(stored.name, []).append(rows["id"].filter(same))
         return rows.filter(pc.invert(same)), counts
-
-    def _write_idle(self) -> dict[str, list[IdleIds]]:
-        return {
-            name: [self._task.aside.write(pa.concat_arrays(ids))]
-            for name, ids in self._idle.items()
-        }
 
     def _write_replaced(self) -> dict[str, ReplacedRows]:
         return {
-            name: keep_addresses(self._task.aside, np.concatenate(addresses))
+            name: keep_addresses(self._task.aside, np.concatenate(addresses), self._task.held_bytes)
             for name, addresses in self._replaced.items()
         }
 

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import { test } from 'node:test'
+import { connect, InputError, OmniGraphError, OutcomeUnknownError, ServerError, UnreachableError } from 'omnigraph-client'
+
+type Handler = (request: IncomingMessage, response: ServerResponse, count: number) => void
+
+const RECEIPT = '{"branch":"main","commit":"c"}'
+
+/** Serve a handler until the test ends; returns the address and what was asked. */
+async function served(context: TestContext, handler: Handler): Promise<{ url: string; asked: IncomingMessage[] }> {
+  const asked: IncomingMessage[] = []
+  const server = createServer((request, response) => {
+    asked.push(request)
+    request.resume()
+    handler(request, response, asked.length)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  context.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+}
+
+function problem(response: ServerResponse, status: number, code: string, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers })
+  response.end(JSON.stringify({ error: 'no', code, kind: 'internal', detail: { hint: 'wait' }, request_id: 'r' }))
+}
+
+test('a busy server is asked again, after as long as it wants', async (context) => {
+  const { url, asked } = await served(context, (_request, response, count) => {
+    if (count < 3) problem(response, 503, 'overloaded', { 'retry-after': '0' })
+    else response.end(RECEIPT)
+  })
+  const receipt = await connect(url).branch().mutate('query q() { delete Person { } }')
+  assert.equal(receipt.commit, 'c')
+  const keys = new Set(asked.map((each) => each.headers['idempotency-key']))
+  assert.equal(asked.length, 3)
+  assert.equal(keys.size, 1)
+  assert.notEqual([...keys][0], undefined)
+})
+
+test('retries end, and the last error is told', async (context) => {
+  const { url, asked } = await served(context, (_request, response) => problem(response, 429, 'too_many_requests', { 'retry-after': '0' }))
+  await assert.rejects(connect(url, { retries: 1 }).branches(), (error) => error instanceof OmniGraphError && error.status === 429 && error.hint === 'wait' && error.requestId === 'r')
+  assert.equal(asked.length, 2)
+})
+
+test('a broken connection is made again for what changes nothing or has a key', async (context) => {
+  const { url, asked } = await served(context, (request, response, count) => {
+    if (count % 2 === 1) request.socket.destroy()
+    else response.end('{"branches":["main"],"cursor":null,"commit":"c"}')
+  })
+  assert.deepEqual(await connect(url).branches(), ['main'])
+  assert.equal((await connect(url).branch().mutate('…', { key: 'mine' })).commit, 'c')
+  assert.deepEqual(
+    asked.map((each) => each.headers['idempotency-key']),
+    [undefined, undefined, 'mine', 'mine'],
+  )
+})
+
+test('a write that cannot be sent again is told as unknown', async (context) => {
+  const { url, asked } = await served(context, (request) => request.socket.destroy())
+  const stream = (function* () {
+    yield { type: 'Person', data: { slug: 'a' } }
+  })()
+  await assert.rejects(connect(url).branch().load(stream, { key: 'mine' }), (error) => error instanceof OutcomeUnknownError && error.key === 'mine')
+  await assert.rejects(connect(url).branch().mutate('…', { key: null }), (error) => error instanceof OutcomeUnknownError && error.key === null)
+  assert.equal(asked.length, 2)
+})
+
+test('rows that cannot be made are the error that they were', async (context) => {
+  const { url } = await served(context, (request, response) => void request.on('end', () => response.end('{}')))
+  const rows = async function* () {
+    yield { type: 'Person', data: { slug: 'a' } }
+    throw new RangeError('the file ends here')
+  }
+  await assert.rejects(connect(url).branch().load(rows()), RangeError)
+})
+
+test('nobody listens: that is told with a hint', async () => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise((done) => server.close(done))
+  await assert.rejects(connect(`http://127.0.0.1:${port}`, { retries: 0 }).branches(), (error) => error instanceof UnreachableError && error.kind === 'unreachable' && error.hint !== null)
+})
+
+test('an abort ends a request, and a wait between two', { timeout: 120_000 }, async (context) => {
+  const { url } = await served(context, (request, response) => {
+    if (request.url === '/branches') problem(response, 503, 'overloaded', { 'retry-after': '20' })
+  })
+  const graph = connect(url)
+  await assert.rejects(graph.branch().query('…', { signal: AbortSignal.timeout(50) }), { name: 'TimeoutError' })
+  const stop = new AbortController()
+  setTimeout(() => stop.abort(new Error('enough')), 50)
+  await assert.rejects(graph.branches({ signal: stop.signal }), { message: 'enough' })
+})
+
+test('an answer that was cut is an error, and not asked for again', async (context) => {
+  const { url, asked } = await served(context, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' })
+    response.write('{"rows":[{"a":1}')
+    setTimeout(() => response.write('\n{"error":"too much","code":"budget_exceeded","kind":"bad_request"}', () => setTimeout(() => response.destroy(), 100)), 100)
+  })
+  // Node drops what it has not handed over when a connection breaks; then the reason is lost with it.
+  await assert.rejects(connect(url).branch().query('…'), (error) => error instanceof OmniGraphError && ['budget_exceeded', 'remote_failed'].includes(error.code))
+  assert.equal(asked.length, 1)
+})
+
+test('the page of a proxy is an error without a reason', async (context) => {
+  const { url } = await served(context, (_request, response) => response.writeHead(502).end('<html>'))
+  await assert.rejects(connect(url).branches(), (error) => error instanceof ServerError && error.status === 502)
+})
+
+test('a feed goes on behind its cursor when the connection ends, without a part of a commit twice', async (context) => {
+  const commit = (id: string) => ({ commit: { graph_commit_id: id }, stats: {}, schema_steps: [], from_version: 0 })
+  const change = (id: string) => `event: changes\ndata: ${JSON.stringify({ commit: 'x', changes: [{ id }] })}\n\n`
+  const { url, asked } = await served(context, (_request, response, count) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    if (count === 1) response.end(`: beat\n\nevent: baseline\nid: c0\ndata: {}\n\n${change('a')}event: commit\nid: c1\ndata: ${JSON.stringify(commit('c1'))}\n\n${change('b')}`)
+    else response.write(`${change('b')}${change('c')}event: commit\nid: c2\ndata: ${JSON.stringify(commit('c2'))}\n\n`)
+  })
+  const seen: [string, string[]][] = []
+  for await (const each of connect(url).branch('draft').watch({ type: ['Person'] })) {
+    seen.push([each.cursor, each.changes.map((one) => one.id)])
+    if (seen.length === 2) break
+  }
+  assert.deepEqual(seen, [
+    ['c1', ['a']],
+    ['c2', ['b', 'c']],
+  ])
+  assert.deepEqual(
+    asked.map((each) => each.url),
+    ['/changes/stream?type=Person&branch=draft', '/changes/stream?type=Person&since=c1&branch=draft'],
+  )
+})
+
+test('what belongs to a server is asked beside its graphs', async (context) => {
+  const { url, asked } = await served(context, (_request, response) => response.end('{"graphs":[],"branches":[],"cursor":null}'))
+  const graph = connect(`${url}/graphs/people/`, { token: 'secret-token' })
+  await graph.branches()
+  await graph.api.graphs()
+  assert.deepEqual(
+    asked.map((each) => [each.url, each.headers.authorization]),
+    [
+      ['/graphs/people/branches', 'Bearer secret-token'],
+      ['/graphs', 'Bearer secret-token'],
+    ],
+  )
+})
+
+test('an address or a token that cannot be one is refused at once', () => {
+  for (const url of ['people.omni', 'ftp://x', 'http://a:b@x', 'http://x/?y=1']) assert.throws(() => connect(url), InputError)
+  assert.throws(() => connect('http://x', { token: 'secret\n' }), InputError)
+})

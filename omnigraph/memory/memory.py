@@ -1,0 +1,348 @@
+"""Memory: facts are remembered, recalled and ended, and contradictions found."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.api.graph import Graph
+from omnigraph.api.view import View
+from omnigraph.errors import EmbeddingError, HeadMovedError, InputError, RowNotFoundError
+from omnigraph.memory import names, queries
+from omnigraph.memory.change import Change
+from omnigraph.memory.facts import Contradiction, Fact, Recalled, Remembered
+from omnigraph.memory.new_fact import NewFact
+from omnigraph.memory.queries import Row
+from omnigraph.memory.shape import FACT, SAID_IN, SOURCE, MemoryShape, lacking
+from omnigraph.syntax.problems import shorten
+from omnigraph.versioning.names import MAIN
+
+if TYPE_CHECKING:
+    from threading import Event
+
+MOST_FACTS = 100
+# How often a fact is noted anew when others wrote to the branch meanwhile.
+_ATTEMPTS = 10
+# Rows that are looked at for each fact that is wanted: a fact has one for each entity and source.
+_CANDIDATES = 8
+
+
+class Memory:
+    """What a branch of a graph remembers; its schema has to have the types for it.
+
+    `MemoryShape` says which these are; `omnigraph example memory` has a schema to begin with.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        branch: str = MAIN,
+        *,
+        message: str | None = None,
+        cancelled: "Event | None" = None,
+    ) -> None:
+        self._graph = graph
+        self._branch = branch
+        self._message = message
+        self._cancelled = cancelled
+
+    def __repr__(self) -> str:
+        return f"Memory({self._branch!r})"
+
+    def remember(
+        self,
+        text: str,
+        *,
+        about: str | Sequence[str],
+        source: str,
+        since: date | None = None,
+        until: date | None = None,
+        attribute: str | None = None,
+        value: str | None = None,
+        aliases: Mapping[str, Sequence[str]] | None = None,
+        replaces: str | Sequence[str] = (),
+    ) -> Remembered:
+        """NewFact a fact with its source as one commit, and return what it contradicts.
+
+        Entities and the source are found by id and by name, and made where there are none. A fact
+        that is known gets one source more. Contradictions are returned and not refused: facts that
+        are named in `replaces` end where this one begins.
+        """
+        note = NewFact(
+            text=text,
+            about=_listed(about),
+            source=source,
+            since=since or today(),
+            until=until,
+            attribute=attribute,
+            value=value,
+            aliases=dict(aliases or {}),
+            replaces=_listed(replaces),
+        )
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._remember(note)
+            except HeadMovedError:
+                continue  # what is known may be more by now
+        return self._remember(note)
+
+    def recall(
+        self,
+        question: str | None = None,
+        *,
+        about: str | Sequence[str] = (),
+        on: date | None = None,
+        limit: int = 10,
+    ) -> Recalled:
+        """Return facts that were true on a day, by default today, best first.
+
+        One query ranks them by words and meaning and finds what they are about and where they were
+        said; how new they are counts as much as one of these rankings. Without a question they
+        come newest first, and then `about` has to name an entity.
+        """
+        if not isinstance(limit, int) or not 1 <= limit <= MOST_FACTS:
+            raise InputError(f"a limit is a whole number from 1 to {MOST_FACTS}, not {limit!r}")
+        wanted = question.strip() if question is not None else ""
+        if not wanted and not about:
+            raise InputError("ask a question, or name an entity", hint="give `question` or `about`")
+        view, shape = self._pinned()
+        asked: dict[str, Any] = {"on": on or today()}
+        if about:
+            asked["ids"] = [names.known_entity(view, each).id for each in _listed(about)]
+        if not wanted:
+            most = limit * _CANDIDATES
+            text = queries.recall(shape, searched=None, is_limited=True, most=most + 1)
+            found = [each for each, _ in _folded(queries.rows_of(view, text, **asked), most)]
+            return Recalled(tuple(found[:limit]), view.place)
+        return self._search(view, shape, asked | {"question": wanted}, limit)
+
+    def contradictions(self, *, limit: int = 50) -> list[Contradiction]:
+        """Return facts that give one attribute of an entity different values at one time.
+
+        At most so many are returned.
+        """
+        view, shape = self._pinned()
+        if not shape.has_claims:
+            return []
+        rows = queries.rows_of(view, queries.contradictions(limit))
+        return [
+            Contradiction(
+                entity=each["entity"],
+                attribute=each["attribute"],
+                one=_fact(each, each["attribute"], "a_"),
+                other=_fact(each, each["attribute"], "b_"),
+            )
+            for each in rows
+        ]
+
+    def end(self, fact: str, *, until: date | None = None) -> str | None:
+        """Say that a fact is true only before a day, by default today; return the commit.
+
+        It stays for questions about earlier days. Raises RowNotFoundError for an unknown fact.
+        """
+        view, shape = self._pinned()
+        last = until or today()
+        _check_ended(view, [fact], last)
+        change = Change(shape)
+        change.end(fact, last)
+        return self._mutate(view, change)
+
+    def _pinned(self) -> tuple[View, MemoryShape]:
+        """Return the branch where it stands; raise InputError where it holds no memory."""
+        view = self._graph.at(self._branch, cancelled=self._cancelled)
+        shape = MemoryShape.of(view.catalog)
+        if shape is None:
+            lacks = next(lacking(view.catalog))
+            raise InputError(
+                f"the schema holds no memory: it lacks {lacks}",
+                hint="`omnigraph example memory` has a schema with all of it",
+            )
+        return view, shape
+
+    def _search(
+        self, view: View, shape: MemoryShape, asked: Mapping[str, Any], limit: int
+    ) -> Recalled:
+        """Return the facts that answer a question, by words alone where no vector can be had."""
+        most = limit * _CANDIDATES
+
+        def candidates(*, by_meaning: bool) -> list[Row]:
+            searched = queries.ranking(shape, by_meaning=by_meaning)
+            text = queries.recall(
+                shape, searched=searched, is_limited="ids" in asked, most=most + 1
+            )
+            return queries.rows_of(view, text, **asked)
+
+        notes: list[str] = []
+        is_fused = shape.vector is not None
+        try:
+            rows = candidates(by_meaning=True)
+        except EmbeddingError as failed:
+            is_fused = False
+            notes.append(f"nothing was searched by meaning: {failed.message}")
+            rows = candidates(by_meaning=False)
+        facts = _by_recency(_folded(rows, most), is_fused=is_fused)
+        return Recalled(tuple(facts[:limit]), view.place, tuple(notes))
+
+    def _remember(self, note: NewFact) -> Remembered:
+        view, shape = self._pinned()
+        note.check(shape)
+        entities, twins = names.entities_of(view, note)
+        ids = [each.id for each in entities]
+        source = names.find_source(view, note.source)
+        source_id = source or names.free_id(view, SOURCE, note.source)
+        known, said_in = _same_fact(view, shape, note, ids)
+        fact = known or names.free_id(view, FACT, note.text)
+        replaced = [each for each in note.replaces if each != fact]
+        _check_ended(view, replaced, note.since)
+        change = Change(shape)
+        change.entities(entities)
+        if source is None:
+            change.insert(SOURCE, {shape.source_key: source_id, "title": note.source})
+        if known is None:
+            change.fact(note, fact, ids)
+        elif note.until is not None:
+            change.end(fact, note.until)
+        if source_id not in said_in:
+            change.insert(SAID_IN, {"from": fact, "to": source_id})
+        for each in replaced:
+            change.end(each, note.since)
+        against = _against(view, note, ids, fact)
+        new = [each.id for each in entities if each.is_new]
+        return Remembered(
+            branch=self._branch,
+            fact=fact,
+            commit=self._mutate(view, change),
+            is_new=known is None,
+            entities=tuple(ids),
+            source=source_id,
+            new=(*new, *([source_id] if source is None else [])),
+            ended=tuple(replaced),
+            contradictions=tuple(each for each in against if each.other.id not in replaced),
+            twins=tuple(twins),
+        )
+
+    def _mutate(self, view: View, change: "Change") -> str | None:
+        """Publish a change on top of what was read; return the commit."""
+        if not change.statements:
+            return None
+        branch = self._graph.branch(
+            self._branch, message=self._message, expect=view.place, cancelled=self._cancelled
+        )
+        receipt = branch.mutate(change.text, change.values)
+        return None if receipt.commit is None else receipt.commit.id
+
+
+def today() -> date:
+    """Return the day that it is, in UTC."""
+    return datetime.now(UTC).date()
+
+
+def _listed(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(dict.fromkeys(given))
+
+
+def _folded(rows: Sequence[Row], most: int) -> list[tuple[Fact, float]]:
+    """Return facts with their scores, if they have any.
+
+    A fact has a row for each of its entities with each of its sources. Of more rows than `most`
+    the last fact is left out: some of its rows may be missing.
+    """
+    grouped: dict[str, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(row["id"], []).append(row)
+    groups = list(grouped.values())
+    if len(rows) > most and len(groups) > 1:
+        groups.pop()
+    return [(_joined(each), each[0].get("score", 0.0)) for each in groups]
+
+
+def _joined(rows: Sequence[Row]) -> Fact:
+    def each_once(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(row[name] for row in rows if row[name] is not None))
+
+    first = rows[0]
+    return Fact(
+        id=first["id"],
+        text=first["text"],
+        since=first["since"],
+        until=first["until"],
+        attribute=first.get("attribute"),
+        value=first.get("value"),
+        about=each_once("about"),
+        sources=each_once("source"),
+    )
+
+
+def _by_recency(found: Sequence[tuple[Fact, float]], *, is_fused: bool) -> list[Fact]:
+    """Return facts with how new they are counted as one more ranking; the best come first.
+
+    Scores that are not those of a fusion only say the order.
+    """
+    days = sorted({fact.since for fact, _ in found}, reverse=True)
+    newness = {day: 1 / (queries.DAMPING + rank) for rank, day in enumerate(days, 1)}
+    scores = [
+        newness[fact.since] + (fused if is_fused else 1 / (queries.DAMPING + rank))
+        for rank, (fact, fused) in enumerate(found, 1)
+    ]
+    best = sorted(range(len(found)), key=lambda at: -scores[at])
+    return [found[at][0] for at in best]
+
+
+def _same_fact(
+    view: View, shape: MemoryShape, note: NewFact, about: list[str]
+) -> tuple[str | None, list[str]]:
+    """Return the fact that says the same of the same entities then, and its sources."""
+    for row in queries.rows_of(view, queries.same(shape), text=note.text, on=note.since):
+        claims = (row.get("attribute"), row.get("value"))
+        if set(row["about"]) == set(about) and claims == (note.attribute, note.value):
+            return str(row["id"]), list(row["sources"])
+    return None, []
+
+
+def _check_ended(view: View, facts: Iterable[str], until: date) -> None:
+    """Raise for facts that are not there, and for those that begin later than they would end."""
+    rows = queries.rows_of(view, queries.BEGINNINGS, ids=list(facts))
+    begins = {str(each["id"]): each["since"] for each in rows}
+    for fact in facts:
+        if fact not in begins:
+            raise RowNotFoundError(f"no {FACT} '{shorten(fact)}'")
+        if begins[fact] > until:
+            raise InputError(f"{FACT} '{shorten(fact)}' begins after {until}, on {begins[fact]}")
+
+
+def _against(view: View, note: NewFact, about: list[str], fact: str) -> list[Contradiction]:
+    """Return what a note contradicts."""
+    if note.attribute is None or note.value is None:
+        return []
+    rows = queries.rows_of(
+        view,
+        queries.AGAINST,
+        ids=about,
+        attribute=note.attribute,
+        value=note.value,
+        fact=fact,
+        since=note.since,
+        until=note.until,
+    )
+    own = Fact(
+        id=fact,
+        text=note.text,
+        since=note.since,
+        until=note.until,
+        attribute=note.attribute,
+        value=note.value,
+    )
+    return [
+        Contradiction(
+            entity=each["entity"],
+            attribute=note.attribute,
+            one=own,
+            other=_fact(each, note.attribute),
+        )
+        for each in rows
+    ]
+
+
+def _fact(row: Row, attribute: str, prefix: str = "") -> Fact:
+    """Return a fact of a row that has its columns under a prefix."""
+    names_of = ("id", "text", "since", "until", "value")
+    return Fact(attribute=attribute, **{name: row[prefix + name] for name in names_of})

@@ -1,0 +1,41 @@
+"""Opening: a session of Spark beside the given one, configured for the rows of one question."""
+
+from typing import TYPE_CHECKING
+
+from omnigraph.read.spark.frames import FEW_ROWS
+from omnigraph.spark.connector import register
+from omnigraph.spark.session import count_task_slots
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Rows per slice when shuffling and sorting; one slice of a result is in memory at a time.
+_SLICE_ROWS = 20_000
+_MOST_SLICES = 1_000
+# Fewer samples than usual to find where slices begin, because all of them are held in memory.
+_DIVIDED = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.execution.rangeExchange.sampleSizePerPartition": "20",
+}
+_WITHOUT_CODE = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+# Whole-stage code would hold in memory all the rows that a chain of joins makes of one row.
+_ALWAYS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.codegen.wholeStage": "false",
+}
+
+
+def open_session(rows: float, spark: "SparkSession") -> "tuple[SparkSession, int]":
+    """Return a session for about so many rows, and the number of slices they are divided into."""
+    if rows < FEW_ROWS:  # not worth dividing, nor compiling code for
+        slices, more = 1, _WITHOUT_CODE
+    else:
+        slices = int(min(max(count_task_slots(spark), rows // _SLICE_ROWS), _MOST_SLICES))
+        more = _DIVIDED
+    conf = {**_ALWAYS, **more, "spark.sql.shuffle.partitions": str(slices)}
+    own = spark.newSession()
+    for name, value in conf.items():
+        own.conf.set(name, value)
+    register(own)
+    return own, slices
