@@ -32,7 +32,7 @@ from tests.races.worker import (
 from tests.sample import PERSON, new_graph, people, write
 
 PROCESSES = 4
-WRITES = 12
+WRITES = 25
 THREADS = 8
 ROUNDS = 6
 
