@@ -54,6 +54,8 @@ LONG = (
     "tests/evolution/test_writers.py",
     "tests/fuzz/test_hostile.py",
     "tests/maintenance/test_backup.py",
+    "tests/maintenance/test_killed_cleanups.py",
+    "tests/maintenance/test_stores.py",
     "tests/merging/test_bulk.py",
     "tests/merging/test_histories.py",
     "tests/merging/test_kills.py",
