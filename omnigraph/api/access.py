@@ -32,7 +32,7 @@ from omnigraph.storage import layout
 from omnigraph.storage.table import Table
 from omnigraph.versioning import branches, history, tags
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.manifest import Head
+from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.names import TAG, is_system, normalize_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.repository import Repository
