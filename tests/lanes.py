@@ -28,6 +28,7 @@ LONG = (
     "tests/agents/test_fleet.py",
     "tests/agents/test_http.py",
     "tests/agents/test_journey.py",
+    "tests/agents/test_many.py",
     "tests/agents/test_stdio.py",
     "tests/changes/test_kills.py",
     "tests/changes/test_many_rows.py",
