@@ -57,6 +57,7 @@ LONG = (
     "tests/merging/test_patch.py",
     "tests/merging/test_symmetry.py",
     "tests/pipeline/test_bounds.py",
+    "tests/pipeline/test_copies.py",
     "tests/pipeline/test_doctor.py",
     "tests/pipeline/test_embed.py",
     "tests/pipeline/test_export.py",
