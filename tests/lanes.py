@@ -95,5 +95,7 @@ LONG = (
     "tests/server/test_stopping.py",
     "tests/server/test_workers.py",
     "tests/studio/test_canvas.py",
+    "tests/studio/test_deployment.py",
+    "tests/studio/test_keyboard.py",
     "tests/studio/test_screens.py",
 )
