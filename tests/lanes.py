@@ -54,6 +54,8 @@ LONG = (
     "tests/evolution/test_writers.py",
     "tests/fuzz/test_hostile.py",
     "tests/maintenance/test_backup.py",
+    "tests/maintenance/test_killed_cleanups.py",
+    "tests/maintenance/test_stores.py",
     "tests/merging/test_bulk.py",
     "tests/merging/test_histories.py",
     "tests/merging/test_kills.py",
@@ -93,5 +95,7 @@ LONG = (
     "tests/server/test_stopping.py",
     "tests/server/test_workers.py",
     "tests/studio/test_canvas.py",
+    "tests/studio/test_deployment.py",
+    "tests/studio/test_keyboard.py",
     "tests/studio/test_screens.py",
 )

@@ -77,6 +77,7 @@ def test_a_spill_beside_another_operation_keeps_every_promise(other: tuple[str, 
         assert found.violation is None, found
 
 
+@pytest.mark.long
 def test_any_two_programs_without_a_fault_keep_every_promise() -> None:
     for programs in combinations_with_replacement(PROGRAMS, 2):
         found = explore(programs, Rules(), faults=0)
