@@ -19,7 +19,7 @@ from omnigraph.data.result import ResultStream
 from omnigraph.errors import BudgetError, CancelledError, InputError, ResultOverflowError
 from omnigraph.read import execution
 from omnigraph.read.execution import Budget
-from omnigraph.read.spark import held_hops, lowering, opening
+from omnigraph.read.spark import held_hops, lowering, opening, query
 from omnigraph.spark import choice
 from tests.engine.asking import made
 from tests.engine.trial import by_tasks, try_queries
