@@ -6,7 +6,8 @@ import pyarrow as pa
 
 from omnigraph import Graph, init
 from omnigraph.versioning.commit import Commit, CommitKind
-from omnigraph.versioning.manifest import Head, commit_rows
+from omnigraph.versioning.heads.head import Head
+from omnigraph.versioning.manifest import commit_rows
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Append, WriteSet, stage
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from omnigraph.read.execution import Budget
     from omnigraph.schema.catalog import Catalog
     from omnigraph.schema.compile import compile_schema
+    from omnigraph.schema.layout import format_schema
     from omnigraph.span import Source
     from omnigraph.spark.session import SparkSettings
     from omnigraph.versioning.commit import Commit
@@ -92,6 +93,7 @@ _HOMES = {
     "infer": "omnigraph.write.infer.inferred",
     "init": "omnigraph.api.graph",
     "format_queries": "omnigraph.query.layout",
+    "format_schema": "omnigraph.schema.layout",
     "lint_queries": "omnigraph.query.lint",
     "open": "omnigraph.api.graph",
     "restore": "omnigraph.api.graph",
@@ -140,6 +142,7 @@ __all__ = [
     "compile_schema",
     "connect",
     "format_queries",
+    "format_schema",
     "infer",
     "init",
     "lint_queries",

@@ -107,13 +107,25 @@ class Documents:
         found = {each.id: each for each in stored}
         return [found[each] for each in ids if each in found]
 
+    def select(self, filters: "Filters") -> list[Found]:
+        """Return all documents that filters let through, by their ids."""
+        query = (
+            f"query some({', '.join(filters.declared)}) {{ match {{ {' '.join(filters.clauses)} }} "
+            f"return {{ {self._returned()} }} order {{ $d.{self.layout.key} asc }} }}"
+        )
+        return [self._found(row) for row in self.view.query(query, dict(filters.values))]
+
+    def all(self) -> "Filters":
+        """Return filters that let all documents through, to which others can be added."""
+        return Filters([f"$d: {self.layout.type}"])
+
     def search(
         self,
         text: str,
         vector: Sequence[float] | None,
         *,
         limit: int,
-        where: Mapping[str, Any] | None = None,
+        where: "Mapping[str, Any] | Filters | None" = None,
         mode: Mode = "vector",
         with_vectors: bool = False,
     ) -> list[Found]:
@@ -126,7 +138,7 @@ class Documents:
         kind = "String" if vector is None else str(self._vector_type)
         nearest, words = f"nearest($d.{self.layout.vector}, $q)", f"bm25($d.{self.layout.text}, $t)"
         ranking = {"vector": nearest, "words": words, "hybrid": f"rrf({nearest}, {words})"}[mode]
-        filters = self._filters(where or {})
+        filters = where if isinstance(where, Filters) else self._filters(where or {})
         params: dict[str, Any] = dict(filters.values)
         declared = list(filters.declared)
         if mode != "words":
@@ -183,23 +195,24 @@ class Documents:
         metadata |= {name: value for name, value in own.items() if value is not None}
         return Found(row["id"], row["text"], metadata, row.get("score"), row.get("vector"))
 
-    def _filters(self, where: Mapping[str, Any]) -> "_Filters":
+    def _filters(self, where: Mapping[str, Any]) -> "Filters":
         """Return what a filter means: a value is equal, a list holds it, null is missing."""
-        found = _Filters([f"$d: {self.layout.type}"])
+        found = self.all()
         for name, value in where.items():
             place = f"$d.{name}"
-            kind = self._filtered(name).type
+            kind = self.filtered(name).type
             if value is None:
                 found.clauses.append(f"{place} is null")
             elif isinstance(kind, ListType):
                 found.add(f"{place} contains", kind.item.value, value)
             elif isinstance(value, list | tuple | set | frozenset):
-                found.add(f"{place} in", f"[{_plain(str(kind))}]", list(value))
+                found.add(f"{place} in", f"[{plain_type(kind)}]", list(value))
             else:
-                found.add(f"{place} =", _plain(str(kind)), value)
+                found.add(f"{place} =", plain_type(kind), value)
         return found
 
-    def _filtered(self, name: str) -> Property:
+    def filtered(self, name: str) -> Property:
+        """Return a property that can be filtered by; raise InputError when there is none."""
         own = self.stored.properties
         if name in (self.layout.key, self.layout.text) or name in self.columns:
             return own[name]
@@ -209,23 +222,28 @@ class Documents:
 
 
 @dataclass(frozen=True, slots=True)
-class _Filters:
-    """Clauses of a match, and the parameters that they need."""
+class Filters:
+    """Clauses of a match about `$d`, and the parameters that they need."""
 
     clauses: list[str]
     declared: list[str] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
 
     def add(self, test: str, kind: str, value: object) -> None:
+        """Add a clause that ends with a parameter."""
+        self.clauses.append(f"{test} {self.param(kind, value)}")
+
+    def param(self, kind: str, value: object) -> str:
+        """Return a new parameter as it is written in a query."""
         name = f"f{len(self.values)}"
-        self.clauses.append(f"{test} ${name}")
         self.declared.append(f"${name}: {kind}")
         self.values[name] = value
+        return f"${name}"
 
 
-def _plain(kind: str) -> str:
+def plain_type(kind: object) -> str:
     """Return the type of a parameter that is compared with a property; enums are texts there."""
-    return "String" if kind.startswith("enum") else kind
+    return "String" if str(kind).startswith("enum") else str(kind)
 
 
 def _checked(catalog: Catalog, layout: Layout) -> NodeType:

@@ -178,6 +178,11 @@ class AsyncChangeSet:
         return self._changes.to_version
 
     @property
+    def branch(self) -> str | None:
+        """The branch that was compared to; None when a commit or a tag was, and in a feed."""
+        return self._changes.branch
+
+    @property
     def old_commit(self) -> str:
         """The id of the older commit."""
         return self._changes.old_commit

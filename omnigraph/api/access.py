@@ -32,7 +32,7 @@ from omnigraph.storage import layout
 from omnigraph.storage.table import Table
 from omnigraph.versioning import branches, history, tags
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.manifest import Head
+from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.names import TAG, is_system, normalize_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.repository import Repository
@@ -178,6 +178,13 @@ class Access:
         if tagged is not None and self._container(tagged, action) is not None:
             return self.repository.pin(self.commit(tagged, action))
         return self.standing(place, action)
+
+    def branch_name(self, place: str) -> str | None:
+        """Return the name of the branch that a place is; None for a tag or a commit."""
+        if is_ulid(place := self._named(place)):
+            return None
+        name = normalize_name(place)
+        return None if self._tagged(name) is not None else name
 
     def commit(self, commit_id: str, action: Action = Action.READ) -> Commit:
         """Return a commit that is in a branch to which the actor may do this."""

@@ -32,7 +32,8 @@ from omnigraph.versioning.audit import Audit, audit
 from omnigraph.versioning.commit import Commit, TableState
 from omnigraph.versioning.damage import Damage, Finding
 from omnigraph.versioning.format import check_format
-from omnigraph.versioning.manifest import BRANCH_KEY, Manifest
+from omnigraph.versioning.heads.layers import hot_heads
+from omnigraph.versioning.manifest import Manifest
 from omnigraph.versioning.names import MAIN, fold
 
 _MISSING = {
@@ -169,7 +170,8 @@ class _Checking:
             at = self.tables.open(layout.MANIFEST, version)
         except StorageError:
             return set()  # old ones are not needed, and a cleanup may just have removed it
-        heads = [value for key, value in at.metadata.items() if key.startswith(BRANCH_KEY)]
+        # Those that are rows stay rows, and are known as published by them.
+        heads = [text for _, text in hot_heads(at)]
         return {each for each in commits if any(each in head for head in heads)}
 
     def _runs(self) -> Iterator[dict[str, Json]]:

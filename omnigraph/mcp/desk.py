@@ -43,8 +43,8 @@ class Desk:
 
     Reads are of `home`, and so are writes that name no branch; without a home they read `main`
     and write to `own`, which is made by the first of them. `main` is only written where it is
-    named, and where a policy allows it or, without a policy, `allows_main` does. Answers have at
-    most so many `tokens`.
+    named, and where a policy allows it or, without a policy, `allows_main` does. Whether the graph
+    holds a memory is only looked up where it `may_remember`. Answers have at most so many `tokens`.
     """
 
     opened: "Callable[[], Graph]"
@@ -54,6 +54,7 @@ class Desk:
     is_read_only: bool = False
     allows_main: bool = False
     has_stored: bool = True
+    may_remember: Callable[[], bool] = lambda: True
     tokens: int = TOKENS
     tell: Callable[[OmniGraphError], str] = problem_text
 

@@ -64,10 +64,10 @@ class ContradictionsArguments(Arguments, frozen=True, kw_only=True):
 
 def holds_memory(desk: Desk) -> bool:
     """Return whether the graph has the types of a memory, as far as the agent may see it."""
+    if not desk.may(Action.READ) or not desk.may_remember():
+        return False
     from omnigraph.memory import MemoryShape
 
-    if not desk.may(Action.READ):
-        return False
     try:
         catalog = desk.graph.branch(desk.to_read(None)).catalog
     except (DeniedError, NotFoundError):

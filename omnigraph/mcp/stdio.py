@@ -1,8 +1,10 @@
 """Stdio: one agent over standard input and output."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import gc
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
 from typing import TypeVar
@@ -48,10 +50,25 @@ def missing_extra() -> UnavailableError:
     return UnavailableError("the package mcp is not installed", hint=f"`pip install '{EXTRA}'`")
 
 
-def check_extra() -> None:
-    """Raise UnavailableError where the SDK is not installed."""
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Collect no garbage meanwhile: hundreds of modules make none, and looking takes a tenth."""
+    was_on = gc.isenabled()
+    gc.disable()
     try:
-        import mcp.server.stdio  # noqa: F401
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def check_extra() -> None:
+    """Import the SDK; raise UnavailableError where it is not installed."""
+    try:
+        with _without_collecting():
+            import mcp.server.stdio  # noqa: F401
+
+            import omnigraph.mcp.protocol  # noqa: F401
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] != "mcp":
             raise

@@ -9,8 +9,26 @@ facts     facts as they are recalled, and what remembering one did
 memory    facts are remembered, recalled and ended, and contradictions found
 """
 
-from omnigraph.memory.facts import Contradiction, Fact, Recalled, Remembered
-from omnigraph.memory.memory import Memory
-from omnigraph.memory.shape import MemoryShape
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from omnigraph.memory.facts import Contradiction, Fact, Recalled, Remembered
+    from omnigraph.memory.memory import Memory
+    from omnigraph.memory.shape import MemoryShape
+
+# Imported where they are first used: who only asks for the shape of a schema needs no graph.
+_HOMES = {
+    "Memory": "omnigraph.memory.memory",
+    "MemoryShape": "omnigraph.memory.shape",
+    **dict.fromkeys(("Contradiction", "Fact", "Recalled", "Remembered"), "omnigraph.memory.facts"),
+}
 
 __all__ = ["Contradiction", "Fact", "Memory", "MemoryShape", "Recalled", "Remembered"]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'omnigraph.memory' has no attribute {name!r}")
+    return getattr(import_module(home), name)

@@ -9,6 +9,7 @@ from omnigraph.schema.types import DATE, STRING, ListType, Scalar, ValueType
 
 FACT, ENTITY, SOURCE = "Fact", "Entity", "Source"
 ABOUT, SAID_IN = "About", "SaidIn"
+TYPES = (FACT, ENTITY, SOURCE, ABOUT, SAID_IN)
 _TEXTS = ListType(Scalar.STRING)
 # What each type has to have; what ends with `?` may be null, and only that.
 _NODES: dict[str, dict[str, ValueType]] = {

@@ -51,6 +51,11 @@ class ChangeSet(ABC):
 
     @property
     @abstractmethod
+    def branch(self) -> str | None:
+        """The branch that was compared to; None when a commit or a tag was, and in a feed."""
+
+    @property
+    @abstractmethod
     def stats(self) -> Mapping[str, Mapping[Op, int]]:
         """Rows of each type that were inserted, deleted and updated."""
 
@@ -84,8 +89,8 @@ class ChangeSet(ABC):
         return self.picture()._repr_mimebundle_()
 
     def documents(self) -> Iterator[dict[str, Json]]:
-        """Yield the changes one by one, each as JSON."""
-        return (change.to_json() for change in self)
+        """Yield the changes one by one, each as JSON with the version in which it is there."""
+        return ({**change.to_json(), "manifest_version": self.to_version} for change in self)
 
     def summary(self) -> dict[str, Json]:
         """Return everything but the rows as JSON: versions, counts and schema steps."""
@@ -93,6 +98,7 @@ class ChangeSet(ABC):
         return {
             "from_version": self.from_version,
             "to_version": self.to_version,
+            "branch": self.branch,
             "stats": stats_json(self.stats),
             "schema_steps": steps,
         }
@@ -102,6 +108,7 @@ class ChangeSet(ABC):
         return {
             "from_version": self.from_version,
             "to_version": self.to_version,
+            "branch": self.branch,
             "changes": list(self.documents()),
             "stats": stats_json(self.stats),
             "schema_steps": [step_json(step) for step in self.schema_steps],
@@ -132,6 +139,11 @@ class SentChanges(ChangeSet):
         return str(self.document["to_commit"])
 
     @property
+    def branch(self) -> str | None:
+        found: str | None = self.document.get("branch")
+        return found
+
+    @property
     def stats(self) -> Mapping[str, Mapping[Op, int]]:
         return stats_from_json(self.document["stats"])
 
@@ -152,8 +164,8 @@ class SentChanges(ChangeSet):
         return iter(self.document["changes"])
 
     def summary(self) -> dict[str, Json]:
-        names = ("from_version", "to_version", "stats", "schema_steps")
-        return {name: self.document[name] for name in names}
+        names = ("from_version", "to_version", "branch", "stats", "schema_steps")
+        return {name: self.document.get(name) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +182,7 @@ class CommitChanges:
     def summary(self) -> dict[str, Json]:
         """Return the commit and everything but the rows of its changes as JSON."""
         found = self.changes.summary()
-        del found["to_version"]
+        del found["to_version"], found["branch"]
         return {"commit": self.commit.to_json(), **found}
 
     @classmethod

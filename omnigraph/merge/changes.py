@@ -28,6 +28,11 @@ class SnapshotChanges(ChangeSet):
     new: Snapshot = field(repr=False)
     filter: ChangeFilter = field(default_factory=ChangeFilter)
     deadline: Deadline = field(default=NO_DEADLINE, repr=False)
+    name: str | None = None
+
+    @property
+    def branch(self) -> str | None:
+        return self.name
 
     @cached_property
     def schema_steps(self) -> tuple[MigrationStep, ...]:

@@ -31,7 +31,10 @@ class ConflictKind(StrEnum):
     VALUE = "ValueConstraintViolation"
 
 
-_HOW_TO_CHOOSE = "send the conflicts of a preview, with `take` set to ours or theirs, or a `value`"
+_HOW_TO_CHOOSE = (
+    "send the conflicts of a preview, with `take` set to ours or theirs, or a `value`, or"
+    " `into` with the id of the node that is the same"
+)
 _BY_PROPERTY = (ConflictKind.DIVERGENT_INSERT, ConflictKind.DIVERGENT_UPDATE)
 
 
@@ -87,7 +90,7 @@ CHOICE_KEYS = frozenset(
     (
         *("kind", "table_key", "type_name", "row_id", "property", "message"),
         *("base", "ours", "theirs", "ours_commit", "ours_actor", "theirs_commit", "theirs_actor"),
-        *("take", "value"),
+        *("take", "value", "into"),
     )
 )
 
@@ -97,6 +100,7 @@ class Resolutions:
     """Whose version is taken where both sides changed: for all, a type, a row or a property.
 
     `values` has what a property gets that is neither ours nor theirs, by type, row and property.
+    `joined` has nodes that are one with another node, by type and id, with the id that stays.
     """
 
     default: Side | None = None
@@ -105,6 +109,7 @@ class Resolutions:
     properties: Mapping[tuple[str, str, str], Side] = field(default_factory=dict)
     # Not shown, so that the digest of a merge without values is what it always was.
     values: Mapping[tuple[str, str, str], object] = field(default_factory=dict, repr=False)
+    joined: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def parse(cls, given: "Resolutions | Side | str | None") -> "Resolutions":
@@ -116,6 +121,7 @@ class Resolutions:
             {key: parse_choice(Side, side) for key, side in found.rows.items()},
             {key: parse_choice(Side, side) for key, side in found.properties.items()},
             dict(found.values),
+            dict(found.joined),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -132,6 +138,10 @@ class Resolutions:
         rows += [
             {"type_name": name, "row_id": row_id, "property": of, "value": to_json_value(value)}
             for (name, row_id, of), value in self.values.items()
+        ]
+        rows += [
+            {"type_name": name, "row_id": row_id, "into": into}
+            for (name, row_id), into in self.joined.items()
         ]
         take = None if self.default is None else str(self.default)
         types = {name: str(side) for name, side in self.types.items()}
@@ -156,19 +166,24 @@ class Resolutions:
     def chosen(
         choices: Iterable[Mapping[str, object]], default: Side | None = None
     ) -> "Resolutions":
-        """Return the choices of conflicts with `take` or `value` set, as a preview writes them.
+        """Return the choices of conflicts with `take`, `value` or `into` set.
+
+        They are conflicts as a preview writes them.
 
         Raises InputError for a choice that cannot be read, with what is wrong with it.
         """
         rows: dict[tuple[str, str], Side] = {}
         properties: dict[tuple[str, str, str], Side] = {}
         values: dict[tuple[str, str, str], object] = {}
+        joined: dict[tuple[str, str], str] = {}
         if not isinstance(choices, Iterable) or isinstance(choices, str | Mapping):
             raise InputError("the resolutions are a list of conflicts", hint=_HOW_TO_CHOOSE)
         for choice in choices:
             key, name = _row_of(choice), choice.get("property")
             take = choice.get("take")
-            if "value" in choice:
+            if choice.get("into") is not None:
+                joined[key] = _into(choice, key)
+            elif "value" in choice:
                 if take is not None:
                     raise InputError(f"{_shown(key)} has both `take` and `value`", hint="set one")
                 if name is None:
@@ -181,7 +196,7 @@ class Resolutions:
                 rows[key] = parse_choice(Side, str(take))
             else:
                 properties[*key, str(name)] = parse_choice(Side, str(take))
-        return Resolutions(default, {}, rows, properties, values)
+        return Resolutions(default, {}, rows, properties, values, joined)
 
     def of(self, type_name: str, row_id: str, name: str | None = None) -> Side | None:
         """Return the side that was chosen for a row or one of its properties, if any.
@@ -204,6 +219,15 @@ def _row_of(choice: Mapping[str, object]) -> tuple[str, str]:
         if not isinstance(choice.get(name), str):
             raise InputError(f"a resolution has no '{name}'", hint=_HOW_TO_CHOOSE)
     return str(choice["type_name"]), str(choice["row_id"])
+
+
+def _into(choice: Mapping[str, object], key: tuple[str, str]) -> str:
+    """Return the id of the node that a node is one with; raise InputError where none is meant."""
+    if choice.get("take") is not None or "value" in choice:
+        raise InputError(f"{_shown(key)} has `into` and another choice", hint="set one")
+    if not isinstance(choice["into"], str):
+        raise InputError(f"{_shown(key)}: `into` is the id of a node")
+    return choice["into"]
 
 
 def _shown(key: tuple[str, str]) -> str:

@@ -43,8 +43,9 @@ from omnigraph.versioning.writes import (
     WriteSet,
     apply_writes,
 )
-from omnigraph.write.draft import TypeChange
+from omnigraph.write.draft import Draft, TypeChange, incident
 from omnigraph.write.filling import VectorFiller, join_models
+from omnigraph.write.resolve import Resolution, join_in
 
 _KINDS = {
     Code.UNIQUE_VALUE: ConflictKind.UNIQUE,
@@ -109,6 +110,8 @@ class MergeOptions:
         values = dict(self.resolutions.values)
         asked = repr(((verb, source, target), self.resolutions, self.strict))
         asked += repr(sorted(values.items(), key=repr)) if values else ""
+        joined = dict(self.resolutions.joined)
+        asked += repr(("joined", sorted(joined.items()))) if joined else ""
         is_named = self.operation_id is not None
         return Intent(
             branch=target,
@@ -245,6 +248,9 @@ def _plan_merge(
     if planned.outcome is Outcome.MERGED:
         planned = _MergePlan(aligned(repository, sides, options.deadline), _root(repository, sides))
         planned.plan(options)
+    elif planned.outcome is Outcome.FAST_FORWARD and options.resolutions.joined:
+        hint = "make the nodes one by `resolve` on the branch"
+        raise InputError("nothing conflicts: the merge is a fast-forward", hint=hint)
     return planned
 
 
@@ -315,6 +321,7 @@ class _MergePlan:
             if merged.violations is not None:
                 known[name] = merged.violations
         options.check()
+        self._join_nodes(options.resolutions)
         patch = ConflictPatch(self.ours, dict(options.resolutions.values), self.changes)
         self.conflicts = patch.settle(self.conflicts)
         while True:
@@ -328,6 +335,22 @@ class _MergePlan:
         self.revalued = frozenset(patch.touched)
         for change in self.changes.values():
             self._join_models(change.stored)
+
+    def _join_nodes(self, resolutions: Resolutions) -> None:
+        """Make nodes one of which a choice says that they are."""
+        if not resolutions.joined:
+            return
+        draft = Draft(self.ours)
+        draft.begin(self.changes)
+        for (name, row_id), into in resolutions.joined.items():
+            join_in(draft, Resolution(type=name, into=into, duplicate=row_id))
+        joined = _joined_types(self.ours, resolutions)
+        real = draft.changes()
+        for name in joined:
+            self.changes.pop(name, None)
+            if name in real:
+                self.changes[name] = in_order(real[name])
+        self.adopted -= joined
 
     def _join_models(self, stored: StoredType) -> None:
         """Note the models of a type's vectors; raises when each side has vectors of another."""
@@ -364,10 +387,12 @@ class _MergePlan:
         return self.root.table(key)
 
     def _merged(self, type_merge: TypeMerge, options: MergeOptions) -> MergedType:
-        # Values are set in rows that are held, and a bulk merge holds few columns of them.
-        is_patched = any(key[0] == type_merge.stored.name for key in options.resolutions.values)
+        # What is chosen is set in rows that are held, and a bulk merge holds few columns of them.
+        name = type_merge.stored.name
+        is_patched = any(key[0] == name for key in options.resolutions.values)
+        is_patched |= name in _joined_types(self.ours, options.resolutions)
         if options.bulk is not None and not is_patched and options.bulk.takes(type_merge):
-            self.bulky[type_merge.stored.name] = type_merge
+            self.bulky[name] = type_merge
             return options.bulk.merged(type_merge, options.terms)
         return merge_rows(type_merge, type_merge.side_diffs(), options.terms)
 
@@ -422,7 +447,8 @@ class _MergePlan:
         unfit = self.sides.violations
         settling = Settling(self.ours, self.theirs, resolutions, self.changes, known, unfit)
         verdict = settling.run()
-        self.looked_at = verdict.looked_at
+        read = (stored_type(self.ours, each) for each in _joined_types(self.ours, resolutions))
+        self.looked_at = verdict.looked_at | {each.identity for each in read}
         self.settled = settling.settled
         self.adopted -= {*settling.settled}
         return [self._violated(each) for each in self._new(verdict.violations)]
@@ -501,6 +527,15 @@ class _MergePlan:
         return {name: each for name, each in self.counts.items() if any(each.values())}
 
 
+def _joined_types(snapshot: Snapshot, resolutions: Resolutions) -> set[str]:
+    """Return the types whose rows change when nodes become one: theirs, and those of their edges.
+
+    A type that is not there is said by whoever looks for it.
+    """
+    names = {name for name, _ in resolutions.joined}
+    return names | {edge.name for each in names for edge, _ in incident(snapshot, each)}
+
+
 def _place(conflict: Conflict) -> tuple[str, ...]:
     """Return the sort key of a conflict."""
     row = conflict.type, conflict.row_id or "", conflict.property or ""
@@ -516,4 +551,5 @@ def _message(found: Merge, options: MergeOptions, *, reverts: bool) -> str:
     parts += [f"{'.'.join(key)} {side}" for key, side in chosen.rows.items()]
     parts += [f"{'.'.join(key)} {side}" for key, side in chosen.properties.items()]
     parts += [f"{'.'.join(key)} to another value" for key in chosen.values]
+    parts += [f"{'.'.join(key)} is {into}" for key, into in chosen.joined.items()]
     return f"{text}; resolved: {', '.join(parts)}" if parts else text

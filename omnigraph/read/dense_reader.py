@@ -31,6 +31,9 @@ _FEW_OF = 50
 _LEAST_WHOLE = 20_000
 # Reading rows one by one takes at least as long as reading this many of a column.
 _READ_ROWS = 40_000
+# Where rows are as large as this on average, a text may be megabytes: up to half of them are read
+# singly.
+_HEAVY_ROW = 64 << 10
 # Of fewer rows, texts are compared as fast as codes.
 _LEAST_CODED = 500
 
@@ -86,10 +89,13 @@ class DenseReader(Reader):
         Rows that were read one by one earlier count as well, except where values are large.
         """
         total = len(self.topology.numbering(table))
+        kind = table.schema.field(column).type
+        if pa.types.is_string(kind) and table.row_bytes > _HEAVY_ROW:
+            few = min(_LEAST_WHOLE, total // 2 + 1)
+            return rows < few and not self.topology.has_column(table, column)
         few = max(_LEAST_WHOLE, total // _FEW_OF)
         if not rows < few < total or self.topology.has_column(table, column):
             return False
-        kind = table.schema.field(column).type
         if pa.types.is_nested(kind) or pa.types.is_large_binary(kind):
             return True
         thing = ("column", table.path, column)

@@ -1,14 +1,14 @@
 """Choice: whether work runs in this process or on Spark, one function for each kind of work.
 
 Whoever asks for `spark` or `inline` gets it. `auto` stays in this process where the work is done
-before a JVM has started, and a query stays here while its rows fit.
+before Spark has begun, and a query stays here while its rows fit.
 """
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 # A server whose Spark is up uses it from here on.
 FILE_BYTES = 16 << 20
-# Starting a JVM and its workers takes so long, while one process loads 30 MB of records a second,
-# and a core of Spark about 0.86 of that.
+# Starting a JVM and its workers takes so long, and the jobs of a load so long at least. One process
+# loads 30 MB of JSON lines a second, and a core of Spark about 0.86 of that.
 _START_SECONDS = 8
+_JOBS_SECONDS = 0.4
 _BYTES_PER_SECOND = 30 << 20
 _SHARE_OF_A_CORE = 0.86
+_PART_BYTES = 4 << 20
 # Rows are read twice and by address; one process merges this much while a JVM starts.
 MERGE_BYTES = 256 << 20
 # Below it, the threads of this process are done before Spark has begun.
@@ -48,25 +50,55 @@ def default_settings() -> SparkSettings:
     return session.settings_from(os.environ)
 
 
+@dataclass(frozen=True, slots=True)
+class FileWork:
+    """How long one process works on files, and the parts that others could work on meanwhile."""
+
+    seconds: float
+    parts: int
+
+    def __add__(self, other: FileWork) -> FileWork:
+        return FileWork(self.seconds + other.seconds, self.parts + other.parts)
+
+    @staticmethod
+    def of_lines(size: int) -> FileWork:
+        """Return what so many bytes of JSON lines take."""
+        return FileWork(size / _BYTES_PER_SECOND, -(-size // _PART_BYTES))
+
+    def is_sooner_on_spark(self, slots: int, *, is_up: bool) -> bool:
+        """Whether so many tasks at a time are done first, though Spark may have to start before."""
+        side_by_side = _SHARE_OF_A_CORE * min(slots, self.parts)
+        if side_by_side <= 1:
+            return False
+        before = _JOBS_SECONDS + (0 if is_up else _START_SECONDS)
+        return before + self.seconds / side_by_side < self.seconds
+
+
 def runner_for_files(
     engine: Engine,
     settings: SparkSettings,
-    size: int,
+    work: FileWork,
     deadline: Deadline | None = None,
     progress: Progress | None = None,
 ) -> Runner:
-    """Return the runner of a load, an export or an embedding of files of `size` bytes.
+    """Return the runner of a load, an export or an embedding of files.
 
-    A session that is up, or a master that somebody chose, is used for small files too.
+    A master that somebody chose is used for small files too.
     """
-    is_large = size > bytes_worth_spark(os.cpu_count() or 1)
-    return _pick_runner(engine, settings, is_large=is_large, deadline=deadline, progress=progress)
+    if engine is Engine.AUTO:
+        is_chosen = settings.is_configured or _is_sooner_on_spark(work, settings)
+        engine = Engine.SPARK if is_chosen else Engine.INLINE
+    return _pick_runner(engine, settings, is_large=False, deadline=deadline, progress=progress)
 
 
-def bytes_worth_spark(cores: int) -> float:
-    """Return from how many bytes on Spark is done first, though it has to start before."""
-    saved = 1 - 1 / (_SHARE_OF_A_CORE * cores)
-    return _START_SECONDS * _BYTES_PER_SECOND / saved if saved > 0 else math.inf
+def _is_sooner_on_spark(work: FileWork, settings: SparkSettings) -> bool:
+    if not session.is_running():
+        return work.is_sooner_on_spark(os.cpu_count() or 1, is_up=False)
+    # A server of Spark Connect takes a job to say how many tasks it runs at a time.
+    if not work.is_sooner_on_spark(work.parts, is_up=True):
+        return False
+    slots = session.count_task_slots(session.session(settings))
+    return work.is_sooner_on_spark(slots, is_up=True)
 
 
 def runner_for_merge(

@@ -26,6 +26,9 @@ MANIFEST_LEVELS = (Level(1_024, 8 * _MIB, 16), Level(65_536, 64 * _MIB, 16))
 # For `optimize`, which leaves the manifest in as few fragments as possible.
 WHOLE_LEVELS = (Level(1 << 20, 1 << 30, 1),)
 MOST_DELETED = 0.2
+# Rows larger than this on average are blobs and long texts: to write them again costs more than
+# their fragments do, until there are many. Joined, they are above the last level and stay.
+_HEAVY, _MOST_HEAVY = 64 << 10, 64
 
 
 def fragments_to_fold(
@@ -34,13 +37,18 @@ def fragments_to_fold(
     """Return the fragments to rewrite as one; none while every level is within its bound.
 
     Above the lowest level, a fragment with many deleted rows is rewritten as well. Fragments
-    larger than the last level are left to `optimize`.
+    larger than the last level are left to `optimize`. Those of heavy rows are joined only with each
+    other, and once.
     """
     by_level: list[list[LanceFragment]] = [[] for _ in levels]
+    heavy: list[LanceFragment] = []
     chosen: dict[int, LanceFragment] = {}
     for fragment in dataset.get_fragments():
         at = _level(fragment, levels)
         if at is None:
+            continue
+        if at > 0 and _size(fragment) > _HEAVY * fragment.physical_rows:
+            heavy.append(fragment)
             continue
         by_level[at].append(fragment)
         if at > 0 and fragment.num_deletions > MOST_DELETED * fragment.physical_rows:
@@ -48,11 +56,15 @@ def fragments_to_fold(
     for level, fragments in zip(levels, by_level, strict=True):
         if len(fragments) > level.most:
             chosen |= {each.fragment_id: each for each in fragments}
-    return list(chosen.values())
+    return list(chosen.values()) or (heavy if len(heavy) > _MOST_HEAVY else [])
 
 
 def _level(fragment: LanceFragment, levels: tuple[Level, ...]) -> int | None:
     rows = fragment.physical_rows
-    size = sum(each.file_size_bytes or 0 for each in fragment.metadata.files)
+    size = _size(fragment)
     fitting = (at for at, level in enumerate(levels) if rows < level.rows and size < level.size)
     return next(fitting, None)
+
+
+def _size(fragment: LanceFragment) -> int:
+    return sum(each.file_size_bytes or 0 for each in fragment.metadata.files)

@@ -4,8 +4,10 @@ from datetime import timedelta
 
 from omnigraph.schema.identity import fnv1a64
 
-# The newest format of a manifest that this release knows, and the one that it writes.
+# The format of a manifest that this release writes, the one that a manifest has once heads are
+# spilled into rows of it, and the newest that this release knows.
 FORMAT = 3
+SPILLED = NEWEST_FORMAT = 4
 
 MANIFEST = "__manifest"
 SCHEMA_SOURCE = "_schema.pg"

@@ -110,6 +110,12 @@ class Table:
         vars(self)["metadata"] = keys
 
     @cached_property
+    def row_bytes(self) -> int:
+        """The bytes on disk of a row, on average."""
+        files = (each for one in self.dataset.get_fragments() for each in one.metadata.files)
+        return sum(each.file_size_bytes or 0 for each in files) // max(self.count(), 1)
+
+    @cached_property
     def numbers(self) -> Mapping[str, tuple[int, str]]:
         """Field id and type of each column in the files, whatever the column is called now."""
         numbered = self.dataset.lance_schema.fields()
@@ -417,10 +423,21 @@ class Tables:
             written = table._written(rows)
         return self.advance(table, LanceOperation.Append(written), _data_files(written))
 
-    def set_keys(self, table: Table, updates: Mapping[str, str | None]) -> Table:
-        """Set or remove keys; raises CommitRejectedError when one of them changed after `table`."""
+    def set_keys(
+        self,
+        table: Table,
+        updates: Mapping[str, str | None],
+        schema_updates: Mapping[str, str] = MappingProxyType({}),
+    ) -> Table:
+        """Set or remove keys; raises CommitRejectedError when one of them changed after `table`.
+
+        With `schema_updates`, keys of the schema are set by the same commit.
+        """
         change = LanceOperation.UpdateMap(dict(updates))
-        operation = LanceOperation.UpdateConfig(table_metadata_updates=change)
+        of_schema = LanceOperation.UpdateMap(dict(schema_updates)) if schema_updates else None
+        operation = LanceOperation.UpdateConfig(
+            table_metadata_updates=change, schema_metadata_updates=of_schema
+        )
         return self.advance(table, operation, keys=updates)
 
     def set_schema_keys(self, table: Table, updates: Mapping[str, str]) -> Table:

@@ -5,6 +5,7 @@ names            branch names: those reserved for the system, and those that a u
 notes            limits for what a user attaches to a change: actor, message and operation id
 commit           one commit as recorded, with the version of every table that it leaves
 commit_cache     commits that were read, those used last kept longest
+heads            where branches stand: keys of the manifest, and rows for those long unmoved
 manifest         the `__manifest` table: all commits, and the head of every branch
 freshness        whether the manifest was read so recently that a guard on that version still holds
 format           the format stamp of the manifest, and the steps that bring an old one up to date

@@ -1,20 +1,18 @@
 """Audit: checks the rows of the manifest and the heads it holds."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.storage.table import Table
-from omnigraph.versioning.commit import Commit, TableState
+from omnigraph.versioning.commit import Commit, TableState, commit_row_id
 from omnigraph.versioning.damage import Damage, Finding
+from omnigraph.versioning.heads.head import Head, decode_head
+from omnigraph.versioning.heads.layers import HEAD_ROW, hot_heads, layers_of, stored_heads
 from omnigraph.versioning.manifest import (
-    BRANCH_KEY,
     COMMIT_ROW,
-    Head,
     Manifest,
-    commit_row_id,
     decode_commit,
     first_commit,
     place_in_history,
@@ -54,7 +52,7 @@ def audit(manifest: Manifest, at: Table) -> Audit:
     found.published |= {
         (row["table_key"] or "").removeprefix(commit_row_id(""))
         for row in rows
-        if row["object_id"].startswith("retired:")
+        if row["object_id"].startswith("retired:") or row["object_type"] == HEAD_ROW
     }
     found.published &= found.commits.keys()
     _check_version_rows(found, rows)
@@ -63,7 +61,7 @@ def audit(manifest: Manifest, at: Table) -> Audit:
 
 
 def _check_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
-    kinds = ("table", "table_version", "table_tombstone", "operation", COMMIT_ROW)
+    kinds = ("table", "table_version", "table_tombstone", "operation", COMMIT_ROW, HEAD_ROW)
     once = Counter(row["object_id"] for row in rows if row["object_type"] in ("table", COMMIT_ROW))
     for object_id, count in once.items():
         if count > 1:
@@ -89,15 +87,14 @@ def _check_commit(found: Audit, row: Mapping[str, Any]) -> None:
 
 
 def _check_heads(found: Audit, at: Table) -> None:
-    for key, value in at.metadata.items():
-        if not key.startswith(BRANCH_KEY):
-            continue
-        name = key.removeprefix(BRANCH_KEY)
+    for name, text in _texts_of_heads(found, at).items():
         try:
-            head = Head(*json.loads(value))
-            is_named = fold(head.name) == name
+            head = decode_head(text)
+            is_named = head is None or fold(head.name) == name
         except (ValueError, TypeError, AttributeError):
-            found.note(Damage.HEAD_UNREADABLE, name, "the key of its head cannot be read")
+            found.note(Damage.HEAD_UNREADABLE, name, "its head cannot be read")
+            continue
+        if head is None:
             continue
         found.heads[name] = head
         commit = found.commits.get(head.commit)
@@ -111,6 +108,23 @@ def _check_heads(found: Audit, at: Table) -> None:
         found.note(Damage.FIRST_COMMIT_MISSING, MAIN, message)
     else:
         found.heads.setdefault(MAIN, Head(MAIN, first, 0, 0))
+
+
+def _texts_of_heads(found: Audit, at: Table) -> dict[str, str]:
+    """Return what the manifest stores for each name that has a head, as far as it can be read."""
+    texts: dict[str, str] = {}
+    try:
+        layers = layers_of(at)
+    except (ValueError, TypeError):
+        found.note(Damage.HEAD_UNREADABLE, "layers", "the list of layers of heads cannot be read")
+        layers = ()
+    for layer in reversed(layers):
+        told = stored_heads(layer, at)
+        texts |= told
+        if len(told) != layer.rows:
+            message = f"it has {len(told)} heads instead of {layer.rows}"
+            found.note(Damage.HEAD_MISSING, f"layer {layer.id}", message)
+    return texts | dict(hot_heads(at))
 
 
 def _check_parents(found: Audit) -> None:

@@ -14,7 +14,8 @@ from omnigraph.storage.failures import CommitContentionError, CommitRejectedErro
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.versioning.attempts import attempts
-from omnigraph.versioning.manifest import Head, Manifest
+from omnigraph.versioning.heads.head import Head
+from omnigraph.versioning.manifest import Manifest
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalize_name
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid

@@ -170,6 +170,11 @@ class Commit:
         )
 
 
+def commit_row_id(commit_id: str) -> str:
+    """Return the object id of a commit's record in the manifest."""
+    return f"commit:{commit_id}"
+
+
 def time_text(microseconds: int) -> str:
     """Return a time since 1970 for a person to read, to the second, in UTC."""
     when = datetime.fromtimestamp(microseconds / 1_000_000, UTC)

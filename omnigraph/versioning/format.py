@@ -31,9 +31,9 @@ def stamp_of(at: Table) -> int:
 def check_format(at: Table) -> None:
     """Raise FormatError when a newer release wrote the manifest."""
     stamp = stamp_of(at)
-    if stamp > FORMAT:
+    if stamp > layout.NEWEST_FORMAT:
         raise FormatError(
-            f"the graph has format {stamp}; this release knows up to {FORMAT}",
+            f"the graph has format {stamp}; this release knows up to {layout.NEWEST_FORMAT}",
             hint="upgrade omnigraph first",
         )
 

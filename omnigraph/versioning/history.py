@@ -7,7 +7,7 @@ from omnigraph.errors import CommitNotFoundError
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.commit_cache import most_like
-from omnigraph.versioning.manifest import Head
+from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot

@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from uuid import uuid4
 
@@ -22,11 +21,21 @@ from omnigraph.storage import layout
 from omnigraph.storage.failures import CommitContentionError, CommitRejectedError, LingeringError
 from omnigraph.storage.fold import MANIFEST_LEVELS, WHOLE_LEVELS, Level
 from omnigraph.storage.indexes import IndexKind, IndexSpec
+from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table, Tables
 from omnigraph.syntax.problems import nearest_name
-from omnigraph.versioning.commit import Commit, CommitKind, Models, TableState, Touched
+from omnigraph.versioning.commit import (
+    Commit,
+    CommitKind,
+    Models,
+    TableState,
+    Touched,
+    commit_row_id,
+)
 from omnigraph.versioning.commit_cache import CommitCache
 from omnigraph.versioning.freshness import MANIFEST_AGE, Freshness
+from omnigraph.versioning.heads.head import BRANCH_KEY, GONE, Head, decode_head
+from omnigraph.versioning.heads.layers import LAYERS, ColdHeads, hot_heads
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalize_name
 
 STAMP = "omnigraph:internal_schema_version"
@@ -36,7 +45,8 @@ FORMAT = layout.FORMAT
 
 # Versions of the manifest that stay whatever their age, and how often older ones are removed.
 MOST_VERSIONS, PRUNED_EVERY = 64, 256
-BRANCH_KEY = "branch/"
+# Heads that may be keys, which every version holds, and how often it is looked whether more are.
+MOST_HOT, SPILLED_EVERY = 256, 16
 COMMIT_ROW = "graph_commit"
 _FENCE = "fence"
 _RETIRED = "retired:"
@@ -50,26 +60,13 @@ _INDEXES = tuple(IndexSpec(column, IndexKind.BTREE) for column in _LOOKED_UP)
 _COLUMNS = ("object_id", "metadata")
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """Where a branch stands; `fragment` is where in the manifest its commit was written."""
-
-    name: str
-    commit: str
-    version: int
-    fragment: int
-
-    def encoded(self) -> str:
-        """Return the head in the form in which the manifest's key stores it."""
-        return json.dumps([self.name, self.commit, self.version, self.fragment])
-
-
 class Manifest:
     """The `__manifest` table of one graph."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._cache = CommitCache()
+        self._cold = ColdHeads()
         self._freshness = Freshness()
         self._first: str | None = None
         self._known: Table | None = None
@@ -101,11 +98,9 @@ class Manifest:
 
     def heads(self, at: Table) -> dict[str, Head]:
         """Return the head of every branch by its folded name."""
-        heads = {
-            key.removeprefix(BRANCH_KEY): Head(*json.loads(value))
-            for key, value in at.metadata.items()
-            if key.startswith(BRANCH_KEY)
-        }
+        hot = {name: decode_head(text) for name, text in hot_heads(at)}
+        told = {**self._cold.all(at), **hot}
+        heads = {name: head for name, head in told.items() if head is not None}
         heads.setdefault(MAIN, _first_head(at))
         return heads
 
@@ -124,8 +119,8 @@ class Manifest:
         """Return the head of the branch of this name, or of one that differs only in case."""
         value = at.metadata.get(BRANCH_KEY + fold(name))
         if value is not None:
-            return Head(*json.loads(value))
-        return _first_head(at) if fold(name) == MAIN else None
+            return decode_head(value)
+        return _first_head(at) if fold(name) == MAIN else self._cold.find(fold(name), at)
 
     def refuse_twin(self, name: str, at: Table) -> None:
         """Raise BranchExistsError when a branch or tag has this name, or one too similar."""
@@ -142,11 +137,11 @@ class Manifest:
         """Yield the heads of the branches that stand at a commit."""
         if BRANCH_KEY + MAIN not in at.metadata and first_commit(at) == commit_id:
             yield _first_head(at)
-        for key, value in at.metadata.items():
-            if key.startswith(BRANCH_KEY) and commit_id in value:
-                head = Head(*json.loads(value))
-                if head.commit == commit_id:
-                    yield head
+        for _, text in hot_heads(at):
+            head = decode_head(text) if commit_id in text else None
+            if head is not None and head.commit == commit_id:
+                yield head
+        yield from self._cold.standing_at(commit_id, at)
 
     def head_commit(self, branch: str, at: Table) -> Commit:
         """Return the commit at which a branch stands."""
@@ -264,7 +259,7 @@ class Manifest:
         the same one.
         """
         keys = {
-            BRANCH_KEY + fold(name): None if head is None else head.encoded()
+            BRANCH_KEY + fold(name): self._absent(name, at) if head is None else head.encoded()
             for name, head in updates.items()
         }
         if needs_old:
@@ -278,9 +273,41 @@ class Manifest:
         # A commit makes two versions, of which this is the second.
         if flipped.version % PRUNED_EVERY < 2:
             self._prune(flipped)
+        if flipped.version % SPILLED_EVERY < 2:
+            self._spill_if_due(flipped)
         return flipped
 
-    def _set_keys(self, at: Table, keys: Mapping[str, str | None]) -> Table:
+    def _absent(self, name: str, at: Table) -> str | None:
+        """Return what the key of a missing branch holds: where a layer has the name, it says so."""
+        return None if self._cold.find(fold(name), at) is None else GONE
+
+    def spill(self, at: Table) -> Table:
+        """Move all heads but that of main from keys to rows; every branch stays where it is.
+
+        Raises CommitRejectedError when one of them moved after `at`: its rows were read there.
+        """
+        is_stamped = LAYERS in at.metadata
+        due = self._cold.spill(at)
+        written = self._tables.add_rows(at, due.rows)
+        self._tables.sync_table(written)
+        reached("heads written")
+        spilled = self._set_keys(at, due.keys, stamp=None if is_stamped else layout.SPILLED)
+        reached("heads spilled")
+        self._tables.sync_table(spilled)
+        return spilled
+
+    def _spill_if_due(self, at: Table) -> None:
+        """Spill when too many heads are keys.
+
+        The flip is made, so nothing of this must make it fail; a later one tries again.
+        """
+        if sum(1 for _ in hot_heads(at)) > MOST_HOT:
+            with suppress(StorageError, CommitRejectedError):
+                self.spill(at)
+
+    def _set_keys(
+        self, at: Table, keys: Mapping[str, str | None], *, stamp: int | None = None
+    ) -> Table:
         """Set keys; raises CommitRejectedError when one of them was set after `at`.
 
         Lance finds that out from the versions since, and these are not kept for long.
@@ -290,7 +317,7 @@ class Manifest:
                 "the manifest was read too long ago to know who changed it since"
             )
         since = self._freshness.now()
-        made = self._tables.set_keys(at, keys)
+        made = self._tables.set_keys(at, keys, {} if stamp is None else {STAMP: str(stamp)})
         if self._freshness.age(at.version) > MANIFEST_AGE:
             raise StorageError("the flip took so long that concurrent changes cannot be ruled out")
         self._freshness.note(made.version, since)
@@ -554,11 +581,6 @@ def place_in_history(version: int) -> str:
     Lance accepts no conditions on unsigned columns, so versions cannot be looked up as numbers.
     """
     return f"history/{version:020d}"
-
-
-def commit_row_id(commit_id: str) -> str:
-    """Return the object id of a commit's record."""
-    return f"commit:{commit_id}"
 
 
 def first_commit(at: Table) -> str:

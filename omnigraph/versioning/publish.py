@@ -16,7 +16,7 @@ from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
-from omnigraph.versioning.manifest import Head
+from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.names import MAIN, TAG, normalize_name
 from omnigraph.versioning.operations import find_repeated
 from omnigraph.versioning.repository import Repository

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from omnigraph.errors import BranchExistsError, BranchNotFoundError, OmniGraphError
 from omnigraph.storage.steps import reached
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
-from omnigraph.versioning.manifest import Head
+from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.names import SCHEMA_LOCK
 from omnigraph.versioning.repository import Repository
 

@@ -4,7 +4,8 @@ import re
 
 import pyarrow.compute as pc
 
-from omnigraph.versioning.manifest import COMMIT_ROW, commit_row_id
+from omnigraph.versioning.commit import commit_row_id
+from omnigraph.versioning.manifest import COMMIT_ROW
 from omnigraph.versioning.repository import Repository
 
 # What pages show of an id: its end, because ids of one hour begin alike.

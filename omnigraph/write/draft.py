@@ -115,6 +115,27 @@ class Draft:
                 self._looked_up[key] = found
         return found
 
+    def current(self, name: str, ids: pa.Array) -> pa.Table:
+        """Return the rows of some ids as the draft leaves them."""
+        change = self.change(name)
+        changed = change.rows.filter(pc.is_in(change.rows["id"], value_set=ids))
+        return pa.concat_tables([self.committed(name, ids), changed])
+
+    def holding(self, name: str, column: str, values: pa.Array, columns: list[str]) -> pa.Table:
+        """Return columns of the rows with one of some values, as the draft leaves them."""
+        change = self.change(name)
+        names = list(dict.fromkeys(["id", *columns]))
+        found = look_up_rows(self.table(change.stored), column, values, names)
+        fresh = found.filter(pc.invert(pc.is_in(found["id"], value_set=change.hidden)))
+        changed = change.rows.filter(pc.is_in(change.rows[column], value_set=values)).select(names)
+        return pa.concat_tables([fresh.cast(changed.schema), changed]).select(columns)
+
+    def begin(self, changes: Mapping[str, TypeChange]) -> None:
+        """Begin with changes that were worked out elsewhere."""
+        for name, change in changes.items():
+            rows = change.rows.cast(_nullable(change.rows.schema))
+            self._changes[name] = TypeChange(change.stored, rows, change.gone)
+
     def changes(self) -> Mapping[str, TypeChange]:
         """Return what really changes, without unchanged rows and ids that do not exist."""
         found = {name: self._real(change) for name, change in self._changes.items()}

@@ -14,7 +14,6 @@ from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.comparison import to_comparable
 from omnigraph.data.values.equality import equal_values
 from omnigraph.data.values.ids import assign_ids
-from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import InputError, RowNotFoundError
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, StoredType, find_type
 from omnigraph.schema.types import ListType, Scalar
@@ -100,18 +99,27 @@ def _plan(
     snapshot: Snapshot, asked: Resolution, vectors: VectorFiller
 ) -> tuple[WriteSet, _Outcome]:
     """Return what is written to make two nodes one on a snapshot."""
-    stored = _node_type(snapshot.catalog, asked)
     draft = Draft(snapshot)
-    properties = _join_nodes(draft, stored, asked)
-    edges = {edge.name: edge for edge, _ in incident(snapshot, stored.name)}
-    repointed = folded = 0
-    for edge in edges.values():
-        moved, joined = _Repointing(draft, edge, asked).run()
-        repointed, folded = repointed + moved, folded + joined
+    properties, repointed, folded = join_in(draft, asked)
     fill_vectors(draft, vectors)
     write_set, counts = check_draft(draft)
     assert write_set is not None, "a node is gone"
     return write_set, _Outcome(properties, repointed, folded, counts)
+
+
+def join_in(draft: Draft, asked: Resolution) -> tuple[tuple[str, ...], int, int]:
+    """Make two nodes of a draft one.
+
+    Returns the properties that change, and how many edges were moved and joined.
+    """
+    stored = _node_type(draft.snapshot.catalog, asked)
+    properties = _join_nodes(draft, stored, asked)
+    edges = {edge.name: edge for edge, _ in incident(draft.snapshot, stored.name)}
+    repointed = folded = 0
+    for edge in edges.values():
+        moved, joined = _Repointing(draft, edge, asked).run()
+        repointed, folded = repointed + moved, folded + joined
+    return properties, repointed, folded
 
 
 def _node_type(catalog: Catalog, asked: Resolution) -> NodeType:
@@ -154,7 +162,7 @@ def _check_aliases(stored: NodeType, name: str, chosen: Mapping[str, Choice]) ->
 def _join_nodes(draft: Draft, stored: NodeType, asked: Resolution) -> tuple[str, ...]:
     """Make one row of the rows of both nodes; return the properties that it changes."""
     ids = pa.array([asked.into, asked.duplicate], pa.utf8())
-    found = draft.committed(stored.name, ids)
+    found = draft.current(stored.name, ids)
     places = pc.index_in(ids, value_set=to_array(found["id"]))
     for row_id in ids.filter(places.is_null()).to_pylist():
         raise RowNotFoundError(f"no {stored.name} '{shorten(row_id)}'")
@@ -214,7 +222,7 @@ class _Repointing:
         """Return the edges of the duplicate, with ends at the other node, by their ids."""
         gone = pa.array([self.asked.duplicate], pa.utf8())
         found = self._near(gone, ["id"])
-        rows = self.draft.committed(self.edge.name, to_array(found["id"])).sort_by("id")
+        rows = self.draft.current(self.edge.name, to_array(found["id"])).sort_by("id")
         for column in self._ends:
             ends = to_array(rows[column])
             at = pc.equal(ends, gone[0])
@@ -230,12 +238,12 @@ class _Repointing:
             same = pa.array([each in ends for each in _ends(found)], pa.bool_())
             ids = to_array(found["id"].filter(same))
             ids = ids.filter(pc.invert(pc.is_in(ids, value_set=to_array(moved["id"]))))
-        return self.draft.committed(self.edge.name, ids)
+        return self.draft.current(self.edge.name, ids)
 
     def _near(self, nodes: pa.Array, columns: list[str]) -> pa.Table:
         """Return columns of the edges that touch nodes; a loop may be there twice."""
-        table = self.draft.table(self.edge)
-        found = [look_up_rows(table, column, nodes, columns) for column in self._ends]
+        name = self.edge.name
+        found = [self.draft.holding(name, column, nodes, columns) for column in self._ends]
         return pa.concat_tables(found)
 
     @property

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { splitEvents } from '../src/api/events.ts'
 import type { Commit } from '../src/api/shapes.ts'
 import { fieldsOf, labelOfChange } from '../src/changes/fields.ts'
-import { wholeChanges } from '../src/changes/partial.ts'
+import { headOf, wholeItems } from '../src/api/partial.ts'
 import { layLanes, sortCommits } from '../src/rooms/history/lanes.ts'
 import { broken, NOTHING, withEvent } from '../src/rooms/live/feed.ts'
 
@@ -53,8 +53,15 @@ test('a changed row is called by its name or its ends', () => {
 
 test('of a diff that was cut off all whole changes are shown', () => {
   const text = '{"stats":{},"changes":[{"id":"a","after":{"t":"}]\\"{"}},{"id":"b","n":18446744073709551615},{"id":"c","aft'
-  assert.deepEqual(wholeChanges(text).map((each) => each.id), ['a', 'b'])
-  assert.deepEqual(wholeChanges('{"stats"'), [])
+  assert.deepEqual(wholeItems<{ id: string }>(text, 'changes').map((each) => each.id), ['a', 'b'])
+  assert.deepEqual(wholeItems('{"stats"', 'changes'), [])
+})
+
+test('rows that came before an answer was stopped are whole, with what it said first', () => {
+  const text = '{"query_name":"q","row_count":3,"columns":["n"],"rows":[{"n":"a ] } \\" b"},{"n":9007199254740993},{"n":"c'
+  assert.deepEqual(wholeItems(text, 'rows'), [{ n: 'a ] } " b' }, { n: 9007199254740993n }])
+  assert.deepEqual(headOf(text, 'rows'), { query_name: 'q', row_count: 3, columns: ['n'], rows: [] })
+  assert.equal(headOf('{"query_name":"q"', 'rows'), null)
 })
 
 test('events are read from pieces, and comments are none', () => {

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -11,6 +12,7 @@ from omnigraph.mcp.shelf import prompt_text, shown_prompts
 from omnigraph.mcp.toolbox import shown_tools
 from omnigraph.policy.policy import parse_policy
 from omnigraph.policy.rights import rights_of
+from tests.agents.agent import over_stdio
 from tests.agents.test_tools import HOSTILE, ask, desk_of, done
 from tests.memory.test_memory import EXAMPLE, SCHEMA
 from tests.sample import new_graph
@@ -51,6 +53,25 @@ def test_only_a_graph_with_the_types_of_a_memory_has_its_tools(
         refused = ask(desk_of(people), "recall", question="tea")
         assert refused.is_error
         assert "the schema holds no memory: it lacks node Fact" in refused.text
+
+
+@pytest.mark.long
+async def test_a_memory_is_found_over_stdio_and_a_graph_without_one_is_not_opened_for_it(
+    graph: Graph, tmp_path: Path
+) -> None:
+    with new_graph(tmp_path / "people"):
+        pass
+    async with over_stdio("memory", folder=tmp_path) as agent:
+        assert set(await agent.tools()) >= MEMORY
+        assert "ana-tea" in (await agent.done("recall", about=["Ana"])).text
+    async with over_stdio("people", folder=tmp_path) as agent:
+        assert not MEMORY & set(await agent.tools())
+
+    def unopened() -> NoReturn:
+        raise AssertionError("no graph is needed")
+
+    desk = desk_of(graph, opened=unopened, has_stored=False, may_remember=lambda: False)
+    assert shown(desk) == (set(), set())
 
 
 @pytest.mark.parametrize(

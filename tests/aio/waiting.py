@@ -96,6 +96,10 @@ class _Changes(ChangeSet):
         return self._changes.new_commit
 
     @property
+    def branch(self) -> str | None:
+        return self._changes.branch
+
+    @property
     def stats(self) -> Mapping[str, Mapping[Op, int]]:
         found: Mapping[str, Mapping[Op, int]] = self._loop.wait(self._changes.stats)
         return found

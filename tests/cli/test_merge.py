@@ -113,6 +113,7 @@ def test_diff_counts(graph: Graph, run: Run) -> None:
     assert answered(as_json) == {
         "from_version": 1,
         "to_version": 4,
+        "branch": "draft",
         "changes": [],
         "stats": {
             "Person": {"insert": 1, "update": 1, "delete": 0},
@@ -146,6 +147,7 @@ def test_the_machine_form_of_a_diff(graph: Graph, run: Run) -> None:
             "type_name": "Person",
             "id": "bob",
             "op": "delete",
+            "manifest_version": 3,
             "before": {"id": "bob", "name": "bob", "age": None, "city": None},
         },
         {
@@ -154,6 +156,7 @@ def test_the_machine_form_of_a_diff(graph: Graph, run: Run) -> None:
             "type_name": "Person",
             "id": "ann",
             "op": "update",
+            "manifest_version": 3,
             "before": {"id": "ann", "name": "ann", "age": 30, "city": None},
             "after": {"id": "ann", "name": "ann", "age": 31, "city": None},
             "changed": ["age"],
@@ -164,6 +167,7 @@ def test_the_machine_form_of_a_diff(graph: Graph, run: Run) -> None:
             "type_name": "Knows",
             "id": '["ann","bob"]',
             "op": "delete",
+            "manifest_version": 3,
             "before": {"id": '["ann","bob"]', "from": "ann", "to": "bob"},
             "endpoints": {"src": "ann", "dst": "bob"},
         },

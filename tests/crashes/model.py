@@ -18,6 +18,7 @@ class Kind(StrEnum):
     DELETE_BRANCH = "delete branch"
     RENAME_BRANCH = "rename branch"
     MIGRATE = "migrate"
+    SPILL = "spill"
     OPTIMIZE = "optimize"
     CLEANUP = "cleanup"
 
@@ -78,7 +79,7 @@ def applied(model: Model, operation: Operation) -> Model:
         case Kind.INIT:
             branches["main"] = [FIRST]
             contents[FIRST] = {"people": {}, "edges": []}
-        case Kind.MIGRATE | Kind.OPTIMIZE | Kind.CLEANUP:
+        case Kind.MIGRATE | Kind.OPTIMIZE | Kind.CLEANUP | Kind.SPILL:
             pass
         case Kind.CREATE_BRANCH:
             branches[operation.other] = branches[operation.branch]

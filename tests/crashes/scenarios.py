@@ -15,6 +15,13 @@ BRANCHED = (
     Operation(Kind.WRITE, 4, "draft"),
     Operation(Kind.CREATE_BRANCH, 5, other="spare"),
 )
+SPILLED = (
+    *BRANCHED,
+    Operation(Kind.SPILL, 6),
+    Operation(Kind.DELETE_BRANCH, 7, "spare"),
+    Operation(Kind.WRITE, 8, "draft"),
+    Operation(Kind.CREATE_BRANCH, 9, other="late"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,30 @@ SCENARIOS = (
         Operation(Kind.RENAME_BRANCH, 6, "draft", "final"),
         Operation(Kind.RENAME_BRANCH, 7, "final", "draft"),
         Operation(Kind.RENAME_BRANCH, 7, "draft", "final"),
+        (("branch flipped", 1),),
+    ),
+    Scenario(
+        "spill",
+        BRANCHED,
+        Operation(Kind.SPILL, 6),
+        Operation(Kind.RENAME_BRANCH, 7, "draft", "final"),
+        Operation(Kind.RENAME_BRANCH, 7, "draft", "final"),
+        (("heads written", 1), ("heads spilled", 1)),
+    ),
+    Scenario(
+        "spill beside deleted branches",
+        SPILLED,
+        Operation(Kind.SPILL, 10),
+        Operation(Kind.CREATE_BRANCH, 11, other="spare"),
+        Operation(Kind.CREATE_BRANCH, 11, other="spare"),
+        (("heads written", 1), ("heads spilled", 1)),
+    ),
+    Scenario(
+        "delete of a spilled branch",
+        SPILLED,
+        Operation(Kind.DELETE_BRANCH, 10, "draft"),
+        Operation(Kind.SPILL, 11),
+        Operation(Kind.SPILL, 11),
         (("branch flipped", 1),),
     ),
     Scenario(

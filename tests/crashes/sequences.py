@@ -17,6 +17,7 @@ _WEIGHTS = {
     Kind.RENAME_BRANCH: 1,
     Kind.DELETE_BRANCH: 1,
     Kind.MIGRATE: 1,
+    Kind.SPILL: 2,
     Kind.OPTIMIZE: 1,
     Kind.CLEANUP: 1,
 }
@@ -40,7 +41,14 @@ def _operation(chance: random.Random, model: Model, number: int) -> Operation:
         return Operation(kind, number, chance.choice(others), f"b{number}")
     if kind is Kind.CREATE_BRANCH and len(others) < MOST_BRANCHES:
         return Operation(kind, number, chance.choice(branches), f"b{number}")
-    usual = kind in (Kind.WRITE, Kind.APPEND, Kind.OVERWRITE, Kind.OPTIMIZE, Kind.CLEANUP)
+    usual = kind in (
+        Kind.WRITE,
+        Kind.APPEND,
+        Kind.OVERWRITE,
+        Kind.OPTIMIZE,
+        Kind.CLEANUP,
+        Kind.SPILL,
+    )
     return Operation(kind if usual else Kind.WRITE, number, chance.choice(branches))
 
 

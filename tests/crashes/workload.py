@@ -72,6 +72,9 @@ def perform(root: str, graph: Graph | None, operation: Operation) -> Graph:
             graph.optimize(operation.branch)
         case Kind.CLEANUP:
             graph.cleanup(keep=1, grace="0s", confirm=True)
+        case Kind.SPILL:
+            manifest = graph.repository.manifest
+            manifest.spill(manifest.newest())
         case Kind.MIGRATE:
             pass
     return graph

@@ -4,6 +4,7 @@ import pickle
 import tracemalloc
 from base64 import b64encode
 from pathlib import Path
+from random import randbytes
 
 import pyarrow as pa
 import pytest
@@ -14,6 +15,7 @@ from omnigraph.api.graph import Graph, init
 from omnigraph.api.view import View
 from omnigraph.errors import InputError, RowNotFoundError, ViolationsError
 from omnigraph.read.blob import Blob
+from omnigraph.storage.reading import metered
 
 SCHEMA = """
 node Photo { slug: String @key  title: String?  content: Blob?  thumb: Blob? }
@@ -27,6 +29,10 @@ PUT = """query put($slug: String, $content: Blob?, $thumb: Blob?) {
 RENAME = """query rename($slug: String, $title: String) {
   update Photo set { title: $title } where slug = $slug
 }"""
+
+TITLED = (
+    "query titled($slug: String, $title: String) { insert Photo { slug: $slug, title: $title } }"
+)
 
 
 @pytest.fixture
@@ -212,3 +218,28 @@ def test_a_blob_is_a_small_value(graph: Graph) -> None:
 
     assert len(repr(blob)) < 40
     assert pickle.loads(pickle.dumps(blob)) == blob
+
+
+def test_inserts_do_not_write_earlier_blobs_again(graph: Graph) -> None:
+    for number in range(12):
+        graph.mutate(PUT, slug=f"photo{number}", content=randbytes(1 << 20))
+
+    folder = Path(graph.uri, graph.snapshot().state("node:Photo").path, "data")
+    written = sum(each.stat().st_size for each in folder.iterdir())
+
+    assert len(stored(graph)) == 12
+    assert written < 20 << 20  # as base64, 12 MiB are 16
+
+
+def test_one_of_several_long_texts_is_read_alone(graph: Graph) -> None:
+    for number in range(6):
+        title = chr(97 + number) * (1 << 20)
+        graph.mutate(TITLED, slug=str(number), title=title)
+
+    with metered() as meter:
+        rows = graph.query(
+            'query q() { match { $p: Photo { slug: "3" } } return { $p.title as title } }'
+        )
+
+    assert rows[0]["title"] == "d" * (1 << 20)
+    assert meter.bytes < 2 << 20

@@ -101,3 +101,22 @@ def test_a_text_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert "error[Q000]" in done.output
     assert broken.read_text() == "query q() { match }"
+
+
+def test_schemas_are_laid_out_by_a_command_too(tmp_path: Path) -> None:
+    rough, neat = tmp_path / "rough.pg", tmp_path / "neat.pg"
+    written = "// people\nnode Person {\n  name: String @key\n  age: I32?\n}\n"
+    rough.write_text("// people\nnode Person{name:String @key\nage:I32? }")
+    neat.write_text(written)
+    runner = CliRunner()
+
+    checked = runner.invoke(omnigraph, ["schema", "fmt", "--check", str(rough), str(neat)])
+    assert (checked.exit_code, checked.output) == (1, f"{rough}: would be laid out anew\n")
+    done = runner.invoke(omnigraph, ["schema", "fmt", str(rough), str(neat)])
+    assert (done.exit_code, done.output) == (0, f"{rough}: laid out anew\n")
+    assert rough.read_text() == neat.read_text() == written
+
+    piped = runner.invoke(omnigraph, ["schema", "fmt", "-"], input="node  A{b:I32}")
+    assert piped.output == "node A { b: I32 }\n"
+    broken = runner.invoke(omnigraph, ["schema", "fmt", "-"], input="node {")
+    assert (broken.exit_code, "error[S000]" in broken.output) == (1, True)

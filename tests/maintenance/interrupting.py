@@ -7,7 +7,8 @@ import pytest
 
 from omnigraph.storage import steps
 from omnigraph.storage.table import Table
-from omnigraph.versioning.manifest import Head, Manifest
+from omnigraph.versioning.heads.head import Head
+from omnigraph.versioning.manifest import Manifest
 
 
 def do_at(monkeypatch: pytest.MonkeyPatch, step: str, do: Callable[[], object]) -> None:

@@ -17,7 +17,7 @@ from omnigraph.storage import layout
 from omnigraph.versioning.branches import delete_system_branch
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.damage import Damage
-from omnigraph.versioning.manifest import Head
+from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.writes import Append, DeleteRows
 from tests.sample import COMPANY, KNOWS, PERSON, knows, new_graph, people, write
 

@@ -216,6 +216,7 @@ def test_pieces_that_were_written_are_used_again(
     assert len(written) <= 4
 
 
+@pytest.mark.long
 def test_writers_and_readers_go_on_meanwhile(graph: Graph) -> None:
     _grown(graph, 40)
     stop = threading.Event()

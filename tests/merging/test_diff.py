@@ -68,14 +68,15 @@ def test_the_machine_form_has_both_images_and_what_changed(graph: Graph) -> None
     found = graph.diff(start).to_json()
 
     assert json.loads(json.dumps(found)) == found
-    assert (found["from_version"], found["to_version"]) == (1, 4)
+    assert (found["from_version"], found["to_version"], found["branch"]) == (1, 4, "main")
     assert found["stats"] == {
         "Person": {"insert": 0, "update": 1, "delete": 1},
         "Knows": {"insert": 1, "update": 0, "delete": 0},
     }
     ada = {"id": "ada", "slug": "ada", "name": "Ada", "age": 30, "email": None}
     cy = {"id": "cy", "slug": "cy", "name": None, "age": None, "email": None}
-    person_ = {"table_key": "node:Person", "kind": "node", "type_name": "Person"}
+    person_: dict[str, object] = {"table_key": "node:Person", "kind": "node", "type_name": "Person"}
+    person_["manifest_version"] = 4
     new = {"id": joined("bob", "ada"), "from": "bob", "to": "ada", "weight": 2}
     assert found["changes"] == [
         {**person_, "id": "cy", "op": "delete", "before": cy},
@@ -93,10 +94,23 @@ def test_the_machine_form_has_both_images_and_what_changed(graph: Graph) -> None
             "type_name": "Knows",
             "id": joined("bob", "ada"),
             "op": "insert",
+            "manifest_version": 4,
             "after": new,
             "endpoints": {"src": "bob", "dst": "ada"},
         },
     ]
+
+
+def test_a_diff_names_the_branch_that_it_is_compared_to(graph: Graph) -> None:
+    start = graph.snapshot().commit.id
+    each(graph, update("ada", age=31))
+    head = graph.snapshot().commit.id
+    graph.create_tag("v1", head)
+
+    found = {name: graph.diff(start, name).to_json()["branch"] for name in ("main", "v1", head)}
+
+    assert found == {"main": "main", "v1": None, head: None}
+    assert [each.changes.branch for each in graph.changes("main", since=start)] == [None]
 
 
 def test_a_diff_is_narrowed_by_type_by_kind_and_by_what_happened(graph: Graph) -> None:

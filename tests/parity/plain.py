@@ -78,7 +78,7 @@ class Plain:
                 counts = {name: each.row_count for name, each in value.commit.tables.items()}
                 return "Snapshot", self.of(value.commit), counts, self.of(value.catalog)
             case ChangeSet():
-                versions = value.from_version, value.to_version
+                versions = value.from_version, value.to_version, value.branch
                 changes = self.of(value.stats), self.of(list(value))
                 return "ChangeSet", repr(value), versions, value.schema_steps, changes
 

@@ -4,12 +4,13 @@ import argparse
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 from tests.protocol.explore import Explored, Program, explore
-from tests.protocol.programs import PROGRAMS, SINGLE
+from tests.protocol.model import World
+from tests.protocol.programs import PROGRAMS, SINGLE, WORLDS
 from tests.protocol.rules import Rules
 
 LATE = "prune late"
@@ -41,7 +42,8 @@ def main() -> int:
 def sample(chance: random.Random, most: int) -> Explored:
     """Explore two actors with two programs each, or three with one, up to so many states."""
     programs = _programs(chance)
-    return explore(programs, Rules(), most=most, shuffled=chance)
+    world = chance.choice(WORLDS)()
+    return explore(programs, Rules(), world=world, most=most, shuffled=chance)
 
 
 def _programs(chance: random.Random) -> tuple[Program, ...]:
@@ -60,8 +62,9 @@ def _programs(chance: random.Random) -> tuple[Program, ...]:
             return chosen
 
 
-def _pair(programs: tuple[Program, ...]) -> Explored:
-    return explore(programs, Rules())
+def _pair(given: tuple[tuple[Program, ...], Callable[[], World]]) -> Explored:
+    programs, world = given
+    return explore(programs, Rules(), world=world())
 
 
 def _sampled(given: tuple[int, int]) -> Explored:
@@ -73,7 +76,8 @@ def _found(pool: ProcessPoolExecutor, options: argparse.Namespace) -> Iterator[E
     if options.samples:
         seeds = range(options.seed, options.seed + options.samples)
         return pool.map(_sampled, [(seed, options.most) for seed in seeds], chunksize=4)
-    return pool.map(_pair, combinations_with_replacement(PROGRAMS, 2), chunksize=4)
+    pairs = combinations_with_replacement(PROGRAMS, 2)
+    return pool.map(_pair, product(pairs, WORLDS), chunksize=4)
 
 
 def _options() -> argparse.Namespace:

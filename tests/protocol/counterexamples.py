@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tests.protocol.explore import Explored, Program, explore
 from tests.protocol.model import World
-from tests.protocol.programs import interrupted, start
+from tests.protocol.programs import interrupted, spilled, start
 from tests.protocol.rules import Rules
 
 
@@ -40,5 +40,8 @@ CASES: dict[str, Case] = {
     "guard_operation": Case((("write as k",), ("write b as k",)), "made the commits"),
     "guard_twin": Case((("delete d",), ("untag g",)), "is gone"),
     "look_after_copy": Case((("back up",), ("cleanup",)), "a backup lacks"),
+    "guard_spill": Case((("spill",), ("write b",)), "a spill changed"),
+    "mark_gone": Case((("delete d",),), "is still there", spilled),
+    "spill_gone": Case((("delete d", "spill"),), "a spill changed", spilled),
     "fence": Case((("write t",),), "then it did"),
 }

@@ -6,6 +6,7 @@ from functools import lru_cache
 from tests.protocol.model import (
     GRACE,
     REVOKED,
+    ColdHead,
     Commit,
     Grave,
     Manifest,
@@ -23,9 +24,10 @@ def is_published(commit: str, manifest: Manifest) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def _left(rows: frozenset[object]) -> frozenset[str]:
-    """Return the commits that have children, or from which a branch was deleted."""
+    """Return the commits that have children, or that notes of heads name."""
     parents = (each.parents[0] for each in rows if isinstance(each, Commit) and each.parents)
-    return frozenset([*parents, *(each.commit for each in rows if isinstance(each, Retired))])
+    noted = (each.commit for each in rows if isinstance(each, Retired | ColdHead))
+    return frozenset([*parents, *noted])
 
 
 def ancestors(commit: str, manifest: Manifest) -> frozenset[str]:

@@ -10,6 +10,7 @@ FORGOTTEN = -1
 MAIN, CLEANED = "main", "cleaned"
 BRANCH, TAG, RUN, BEGUN, REVOKED = "branch/", "tag/", "run/", "begun/", "revoked/"
 LOCK, MARK = "lock", "marks its cleanup"
+LAYERS, GONE, SPILL = "layers", "", "spills heads"
 
 T = TypeVar("T")
 Version: TypeAlias = tuple[str, ...]
@@ -75,9 +76,18 @@ class Operation(NamedTuple):
     commit: str
 
 
+class ColdHead(NamedTuple):
+    """A head that was spilled into a layer, or that a branch of the layers below is gone."""
+
+    layer: str
+    name: str
+    commit: str
+
+
 @lru_cache(maxsize=1 << 16)
 def _sorted_out(rows: frozenset[Any]) -> dict[type, list[Any]]:
-    found: dict[type, list[Any]] = {Commit: [], Retired: [], Grave: [], Operation: []}
+    kinds = (Commit, Retired, Grave, Operation, ColdHead)
+    found: dict[type, list[Any]] = {kind: [] for kind in kinds}
     for each in rows:
         found[type(each)].append(each)
     return found
@@ -86,6 +96,16 @@ def _sorted_out(rows: frozenset[Any]) -> dict[type, list[Any]]:
 @lru_cache(maxsize=1 << 16)
 def _commits(rows: frozenset[Any]) -> dict[str, Commit]:
     return {each.id: each for each in _sorted_out(rows)[Commit]}
+
+
+@lru_cache(maxsize=1 << 16)
+def _cold(rows: frozenset[Any], layers: tuple[str, ...]) -> dict[str, str]:
+    """Return what layers say of names, the newest layer first."""
+    found: dict[str, str] = {}
+    for layer in reversed(layers):
+        own = (each for each in _sorted_out(rows)[ColdHead] if each.layer == layer)
+        found |= {each.name: each.commit for each in own}
+    return found
 
 
 class Manifest(NamedTuple):
@@ -110,9 +130,22 @@ class Manifest(NamedTuple):
         return _commits(self.rows)
 
     def heads(self) -> dict[str, str]:
-        """Return the commit of each head by its name."""
+        """Return the commit of each head by its name: its key, or else the newest layer."""
+        told = self.cold() | self.hot()
+        return {name: at for name, at in told.items() if at != GONE}
+
+    def hot(self) -> dict[str, str]:
+        """Return what keys say of names."""
         cut = len(BRANCH)
         return {key[cut:]: at for key, at in self.keys.items() if key.startswith(BRANCH)}
+
+    def cold(self) -> dict[str, str]:
+        """Return what layers say of names."""
+        return _cold(self.rows, self.layers())
+
+    def layers(self) -> tuple[str, ...]:
+        found: tuple[str, ...] = self.keys.get(LAYERS, ())
+        return found
 
     def cleaning(self) -> tuple[int, str]:
         found: tuple[int, str] = self.keys.get(CLEANED, (0, ""))

@@ -7,6 +7,7 @@ from tests.protocol.facts import is_cleaned, is_published
 from tests.protocol.model import (
     BRANCH,
     CLEANED,
+    GONE,
     MAIN,
     TAG,
     Intent,
@@ -17,6 +18,7 @@ from tests.protocol.model import (
     intent,
 )
 from tests.protocol.outcomes import NoReply, Refused, Rejected, Unknown
+from tests.protocol.rules import Rules
 from tests.protocol.steps import Actor, Effect, Flow, append, observe, set_keys, settle
 
 ATTEMPTS = 3
@@ -52,11 +54,13 @@ def flip(actor: Actor, plan: Plan, name: str, effect: Effect = Effect.MADE) -> F
 def _find_out(actor: Actor, wanted: Intent) -> Flow[None]:
     """Return if a flip without a reply was made; raise what is known of it otherwise."""
     yield from settle(actor)
+    cut = len(BRANCH)
     heads = {key: value for key, value in wanted.keys.items() if key.startswith(BRANCH)}
 
     def look(world: World) -> str:
         manifest = world.manifest
-        if all(manifest.keys.get(key) == value for key, value in heads.items()):
+        now = manifest.heads()
+        if all(now.get(key[cut:]) == (value or None) for key, value in heads.items()):
             return "made"
         counts = dict(wanted.counts)
         moved = any(manifest.changes(key)[0] != counts[key] for key in heads)
@@ -80,6 +84,14 @@ def resolve(source: str, manifest: Manifest) -> str:
     raise Refused
 
 
+def absent(rules: Rules, manifest: Manifest, name: str) -> str | None:
+    """Return what the key of a name holds when there is no such branch.
+
+    Where a layer has the name, the key has to say so; otherwise there is no key.
+    """
+    return GONE if rules.mark_gone and name in manifest.cold() else None
+
+
 def create(actor: Actor, name: str, source: str, effect: Effect = Effect.MADE) -> Flow[str]:
     """Make a branch, or a tag, where another one stands or at a commit."""
     rules, plain = actor.rules, name.removeprefix(TAG)
@@ -93,7 +105,7 @@ def create(actor: Actor, name: str, source: str, effect: Effect = Effect.MADE) -
             raise Refused
         keys: dict[str, object] = {BRANCH + name: at}
         if name.startswith(TAG):
-            keys[BRANCH + plain] = None
+            keys[BRANCH + plain] = absent(rules, manifest, plain)
         if rules.guard_new_names and at not in heads.values():
             keys[CLEANED] = manifest.keys.get(CLEANED)
         return keys, ()
@@ -115,7 +127,7 @@ def delete(actor: Actor, name: str, effect: Effect = Effect.MADE) -> Flow[None]:
         if name not in heads:
             raise Refused
         twins = sorted(each for each in heads if heads[each] == heads[name] and each != name)
-        keys: dict[str, object] = {BRANCH + name: None}
+        keys: dict[str, object] = {BRANCH + name: absent(actor.rules, manifest, name)}
         if not twins:
             return keys, (Retired(heads[name], name, now),)
         if actor.rules.guard_twin and MAIN not in twins:
@@ -134,6 +146,7 @@ def rename(actor: Actor, name: str, new_name: str) -> Flow[None]:
         heads = manifest.heads()
         if name not in heads or new_name in heads or TAG + new_name in heads:
             raise Refused
-        return {BRANCH + name: None, BRANCH + new_name: heads[name]}, ()
+        gone = absent(actor.rules, manifest, name)
+        return {BRANCH + name: gone, BRANCH + new_name: heads[name]}, ()
 
     yield from flip(actor, plan, f"renames {name}")

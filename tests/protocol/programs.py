@@ -3,16 +3,18 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tests.protocol import cleaning, copying, naming, running, writing
+from tests.protocol import cleaning, copying, naming, running, spilling, writing
 from tests.protocol.facts import is_readable
 from tests.protocol.invariants import SECRET
 from tests.protocol.model import (
     BRANCH,
     CLEANED,
+    LAYERS,
     MAIN,
     PRUNE_AGE,
     RUN,
     TAG,
+    ColdHead,
     Commit,
     Grave,
     Manifest,
@@ -60,6 +62,17 @@ def start() -> World:
         now=NOW,
         promises=frozenset(promises),
     )
+
+
+def spilled() -> World:
+    """Return the graph with all heads but main in a layer, and with a layer that was rejected."""
+    world = start()
+    heads = {name: at for name, at in world.manifest.heads().items() if name != MAIN}
+    layers = {"L": heads, "rejected": dict.fromkeys(heads, "c2")}
+    cold = {ColdHead(layer, *each) for layer, told in layers.items() for each in told.items()}
+    keys = world.manifest.keys.updated({BRANCH + name: None for name in heads} | {LAYERS: ("L",)})
+    changed = Map(dict.fromkeys([*world.manifest.keys, LAYERS], (1, 0)))
+    return world._replace(manifest=Manifest(world.manifest.rows | cold, keys, changed))
 
 
 def interrupted() -> World:
@@ -226,6 +239,7 @@ ACTS: dict[str, Act] = {
     "back up": _does(copying.backup),
     "read": _reads,
     "fold": _folds,
+    "spill": _does(spilling.spill),
     "prune late": _prunes,
 }
 _SECOND = {"write n", "optimize n", "delete n", "tag g secret", "prune late"}
@@ -238,5 +252,10 @@ PROGRAMS: tuple[tuple[str, ...], ...] = (
     ("untag g", "tag g secret"),
     ("publish run", "abort run"),
     ("write t", "prune late"),
+    ("write b", "spill"),
+    ("delete d", "spill"),
+    ("spill", "spill"),
 )
 """What one actor does: an operation, or several of which the later ones need the first."""
+WORLDS = (start, spilled)
+"""What a graph may be like when they begin."""

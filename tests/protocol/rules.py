@@ -61,6 +61,15 @@ class Rules:
     fence: bool = True
     """Who got no reply takes the place in the manifest that the lost request could still take."""
 
+    guard_spill: bool = True
+    """A spill removes keys only if none of them changed since its rows were read."""
+
+    mark_gone: bool = True
+    """The key of a deleted branch says so as long as a layer has its name."""
+
+    spill_gone: bool = True
+    """A layer says of such a branch that it is gone, unless it is the only one."""
+
     look_after_copy: bool = True
     """A backup that has copied everything looks whether a cleanup was marked meanwhile, and then
     begins again with the newer version."""

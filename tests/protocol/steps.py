@@ -5,7 +5,18 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias, TypeVar, cast
 
-from tests.protocol.model import BRANCH, CLEANED, FORGOTTEN, MARK, PRUNE_AGE, Intent, World
+from tests.protocol.model import (
+    BRANCH,
+    CLEANED,
+    FORGOTTEN,
+    GONE,
+    MARK,
+    PRUNE_AGE,
+    SPILL,
+    Intent,
+    Manifest,
+    World,
+)
 from tests.protocol.outcomes import Moved, NoReply, Refused, Rejected, Unknown
 from tests.protocol.rules import Rules
 
@@ -70,7 +81,8 @@ def append(rows: Iterable[object], name: str) -> Flow[None]:
 def set_keys(actor: Actor, wanted: Intent, name: str, effect: Effect = Effect.NONE) -> Flow[None]:
     """Set or remove keys of the manifest, if none of them changed since it was read."""
     keys = wanted.keys
-    gone = {key[len(BRANCH) :] for key, value in keys.items() if value is None}
+    gone = {key[len(BRANCH) :] for key, at in keys.items() if at in (None, GONE)}
+    gone = set() if name == SPILL else gone
 
     def act(world: World) -> tuple[World, str]:
         manifest = world.manifest
@@ -84,8 +96,9 @@ def set_keys(actor: Actor, wanted: Intent, name: str, effect: Effect = Effect.NO
         effects = effects - {actor.name} if effect is Effect.UNDONE else effects
         marks = world.marks | {keys[CLEANED]} if name == MARK else world.marks
         after = manifest.advanced(world.now, keys=keys)
+        broken = world.broken or _wrong_heads(manifest, after, gone, is_spill=name == SPILL)
         done = world._replace(manifest=after, promises=kept, effects=effects, marks=marks)
-        return done, "done"
+        return done._replace(broken=broken), "done"
 
     found = yield Step(name, act, "append" if effect is Effect.NONE else "flip")
     if found == REJECTED:
@@ -94,6 +107,17 @@ def set_keys(actor: Actor, wanted: Intent, name: str, effect: Effect = Effect.NO
         raise NoReply
     if found == NOT_FLUSHED:
         raise Unknown
+
+
+def _wrong_heads(
+    before: Manifest, after: Manifest, gone: Iterable[str], *, is_spill: bool
+) -> str | None:
+    """Return what is wrong with the heads after a change of keys."""
+    heads = after.heads()
+    if is_spill and heads != before.heads():
+        return "a spill changed where a branch stands"
+    back = sorted(name for name in gone if name in heads)
+    return f"{back[0]} was deleted and is still there" if back else None
 
 
 def settle(actor: Actor) -> Flow[None]:

@@ -8,7 +8,7 @@ import pytest
 from tests.protocol.campaign import sample
 from tests.protocol.counterexamples import CASES
 from tests.protocol.explore import explore
-from tests.protocol.programs import PROGRAMS, SINGLE
+from tests.protocol.programs import PROGRAMS, SINGLE, WORLDS, spilled
 from tests.protocol.rules import SWITCHES, Rules
 
 LONG = 20
@@ -16,6 +16,18 @@ SHORT = [
     programs
     for programs in combinations_with_replacement(SINGLE, 2)
     if ("cleanup",) in programs or ("publish run",) in programs
+]
+MOVES = [
+    (name,)
+    for name in (
+        "write b",
+        "write d",
+        "delete d",
+        "rename d",
+        "untag g",
+        "create from d",
+        "cleanup",
+    )
 ]
 
 
@@ -58,9 +70,23 @@ def test_two_operations_at_once_with_a_fault_keep_every_promise(
     assert found.complete
 
 
+@pytest.mark.parametrize("other", SINGLE, ids=str)
+def test_a_spill_beside_another_operation_keeps_every_promise(other: tuple[str, ...]) -> None:
+    for world in WORLDS:
+        found = explore((("spill",), other), Rules(), world=world())
+        assert found.violation is None, found
+
+
+@pytest.mark.long
 def test_any_two_programs_without_a_fault_keep_every_promise() -> None:
     for programs in combinations_with_replacement(PROGRAMS, 2):
         found = explore(programs, Rules(), faults=0)
+        assert found.violation is None, found
+
+
+def test_what_moves_spilled_heads_keeps_every_promise_without_a_fault() -> None:
+    for programs in combinations_with_replacement(MOVES, 2):
+        found = explore(programs, Rules(), world=spilled(), faults=0)
         assert found.violation is None, found
 
 

@@ -21,7 +21,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.storage import layout
-from omnigraph.storage.failures import CommitContentionError
+from omnigraph.storage.failures import CommitContentionError, CommitRejectedError
 from omnigraph.storage.table import Table
 from omnigraph.versioning import freshness
 from omnigraph.versioning.commit import Commit
@@ -269,3 +269,56 @@ def test_fence__a_flip_that_comes_late_finds_its_place_taken(standin: Lane, buck
     assert len(bucket.late) == 2, "the flips never came to the server"
     assert not any(bucket.arrive())
     assert set(ages(open_graph(standin.root))) == {"new"}
+
+
+def _spill(graph: Graph) -> None:
+    graph.repository.manifest.spill(graph.repository.manifest.newest())
+
+
+@pytest.mark.parametrize("act", ["write", "delete", "rename", "spill"])
+def test_guard_spill__a_branch_that_moves_while_it_is_spilled_stays_where_it_went(
+    graph: Graph, rival: Graph, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    graph.create_branch("draft")
+    acts: dict[str, Callable[[], object]] = {
+        "write": lambda: write(rival, {PERSON: (Append(people({"late": 1})),)}, "draft"),
+        "delete": lambda: rival.delete_branch("draft"),
+        "rename": lambda: rival.rename_branch("draft", "final"),
+        "spill": lambda: _spill(rival),
+    }
+
+    do_at(monkeypatch, "heads written", acts[act])
+    with pytest.raises(CommitRejectedError):
+        _spill(graph)
+
+    wanted = {"write": ["draft"], "delete": [], "rename": ["final"], "spill": ["draft"]}[act]
+    for one in (graph, rival, open_graph(graph.uri)):
+        assert one.branches() == ["main", *wanted]
+        assert [each for each in wanted if "late" in ages(one, each)] == wanted[: act == "write"]
+    assert graph.fsck().findings == ()
+
+
+def test_mark_gone__a_spilled_branch_that_is_deleted_does_not_come_back(graph: Graph) -> None:
+    graph.create_branch("draft")
+    _spill(graph)
+
+    graph.delete_branch("draft")
+    graph.create_tag("draft")
+    graph.delete_tag("draft")
+
+    assert graph.branches() == open_graph(graph.uri).branches() == ["main"]
+
+
+def test_spill_gone__a_deleted_branch_does_not_come_back_with_the_next_spills(
+    graph: Graph,
+) -> None:
+    for number in range(8):
+        graph.create_branch(f"draft{number}")
+    _spill(graph)
+
+    for number in range(6):
+        graph.delete_branch(f"draft{number}")
+        _spill(graph)
+        left = [f"draft{each}" for each in range(number + 1, 8)]
+        assert graph.branches() == open_graph(graph.uri).branches() == ["main", *left]
+    assert graph.fsck().findings == ()

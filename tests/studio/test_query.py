@@ -117,6 +117,22 @@ def test_a_hundred_thousand_rows_scroll(browser: Browser, scene: Scene) -> None:
     scene.graph.delete_branch("many")
 
 
+@pytest.mark.long
+def test_of_an_answer_that_is_too_large_the_first_rows_are_shown_and_that_is_said(
+    browser: Browser, scene: Scene
+) -> None:
+    rows = [{"slug": f"c{n:03}", "name": "x" * 1_000_000, "country": "L"} for n in range(80)]
+    scene.graph.create_branch("large").load(rows, type="City", mode="append", engine="inline")
+    text = 'query large() { match { $c: City { country: "L" } } return { $c.slug, $c.name } }'
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.goto(query_address(scene, text, run="1", branch="large"))
+        said = page.get_by_role("alert").filter(has_text="larger than the page holds")
+        expect(said).to_contain_text(re.compile(r"Only the first 6\d of 80 rows are here"))
+        assert rows_shown(page) == "80 rows"
+        expect(page.get_by_role("gridcell", name="c000")).to_be_visible()
+    scene.graph.delete_branch("large")
+
+
 def test_only_those_who_may_are_offered_a_change(browser: Browser, scene: Scene) -> None:
     address = query_address(scene, ADD, params='{"slug": "oslo", "country": "Norway"}')
     with browsing(browser, scene.origin, token=TOKENS["bob"]) as (page, _):

@@ -165,3 +165,34 @@ def test_a_change_that_is_the_newest_version_outlives_the_removal_of_old_ones(
         _set(table, {"main": "c3"})
 
     assert _newest(table).metadata["main"] == "c2"
+
+
+def _set_both(table: LanceDataset, keys: Keys, schema: Keys) -> LanceDataset:
+    both = (LanceOperation.UpdateMap(dict(each)) for each in (keys, schema))
+    change = LanceOperation.UpdateConfig(
+        table_metadata_updates=next(both), schema_metadata_updates=next(both)
+    )
+    return _commit(table, change)
+
+
+def test_keys_of_the_table_and_of_its_schema_are_set_by_one_commit(table: LanceDataset) -> None:
+    done = _set_both(table, {"draft": None, "layers": "L"}, {"stamp": "4"})
+
+    assert done.version == table.version + 1
+    assert done.metadata == {"main": "c1", "layers": "L"}
+    assert done.schema.metadata == {b"stamp": b"4"}
+
+
+def test_such_a_commit_excludes_those_of_its_keys_and_no_others(table: LanceDataset) -> None:
+    _set(table, {"draft": "c2"})
+    with pytest.raises(CommitConflictError):
+        _set_both(table, {"draft": None}, {"stamp": "4"})
+
+    _set_both(_newest(table), {"draft": None}, {"stamp": "4"})
+    with pytest.raises(CommitConflictError):
+        _set(table, {"draft": "c3"})
+    _set(table, {"main": "c2"})
+    _append(table, "c")
+
+    assert _newest(table).metadata == {"main": "c2"}
+    assert _ids(table) == ["a", "b", "c"]

@@ -12,6 +12,8 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
+from omnigraph.api.graph import Graph
+from omnigraph.storage.layout import SPILLED
 from omnigraph.versioning import repository
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest import PRIMARY_KEY, STAMP, new_manifest
@@ -38,7 +40,7 @@ def unstamped_manifest(commit: Commit) -> pa.Table:
     return rows.cast(pa.schema(unmarked, metadata=kept))
 
 
-def _fill(root: Path) -> None:
+def _fill(root: Path) -> Graph:
     graph = new_graph(root)
     write(graph, {PERSON: (Append(people({"ada": 36, "bob": None})),)}, message="two people")
     graph.create_branch("review/one")
@@ -47,6 +49,7 @@ def _fill(root: Path) -> None:
         KNOWS: (Append(knows([("ada", "bob")])),),
     }
     write(graph, changes, "review/one", message="a birthday")
+    return graph
 
 
 def _make(number: int) -> None:
@@ -54,7 +57,9 @@ def _make(number: int) -> None:
         root = Path(folder, "graph")
         first_rows = unstamped_manifest if number == 1 else new_manifest
         with patch.object(repository, "new_manifest", first_rows):
-            _fill(root)
+            graph = _fill(root)
+        if number >= SPILLED:
+            graph.repository.manifest.spill(graph.repository.manifest.newest())
         FIXTURES.mkdir(exist_ok=True)
         with tarfile.open(FIXTURES / f"format-{number}.tar.gz", "w:gz") as archive:
             archive.add(root, "graph")

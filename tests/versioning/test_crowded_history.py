@@ -10,8 +10,9 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.commit_cache import CommitCache, most_like
+from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.history import containing, merge_bases
-from omnigraph.versioning.manifest import Head, commit_rows
+from omnigraph.versioning.manifest import commit_rows
 from omnigraph.versioning.writes import Upsert
 from tests.sample import PERSON, new_graph, people, write
 

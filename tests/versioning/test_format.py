@@ -6,6 +6,7 @@ import pytest
 
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import FormatError
+from omnigraph.storage.layout import NEWEST_FORMAT
 from omnigraph.versioning.format import stamp_of
 from omnigraph.versioning.manifest import FORMAT, PRIMARY_KEY, STAMP
 from omnigraph.versioning.writes import Upsert
@@ -15,10 +16,10 @@ from tests.versioning.formats import FIXTURES, unpacked
 
 def test_there_is_a_stored_graph_of_every_format() -> None:
     stored = {path.name for path in FIXTURES.glob("format-*.tar.gz")}
-    assert stored == {f"format-{number}.tar.gz" for number in range(1, FORMAT + 1)}
+    assert stored == {f"format-{number}.tar.gz" for number in range(1, NEWEST_FORMAT + 1)}
 
 
-@pytest.mark.parametrize("number", range(1, FORMAT + 1))
+@pytest.mark.parametrize("number", range(1, NEWEST_FORMAT + 1))
 def test_a_stored_graph_of_a_format_can_be_read_and_written(tmp_path: Path, number: int) -> None:
     root = unpacked(number, tmp_path)
     graph = open_graph(root, durable=False)
@@ -58,7 +59,7 @@ def test_opening_for_writing_migrates_once(tmp_path: Path) -> None:
 def test_a_newer_format_is_refused(tmp_path: Path, read_only: bool) -> None:
     graph = new_graph(tmp_path / "g")
     tables, manifest = graph.repository.tables, graph.repository.manifest
-    tables.set_schema_keys(manifest.newest(), {STAMP: str(FORMAT + 1)})
-    with pytest.raises(FormatError, match=f"format {FORMAT + 1}") as refused:
+    tables.set_schema_keys(manifest.newest(), {STAMP: str(NEWEST_FORMAT + 1)})
+    with pytest.raises(FormatError, match=f"format {NEWEST_FORMAT + 1}") as refused:
         open_graph(tmp_path / "g", read_only=read_only)
     assert refused.value.hint == "upgrade omnigraph first"

@@ -44,7 +44,8 @@ def get_diff(access: Access, operation: GetDiff, options: CallOptions) -> Change
         base = history.merge_base(access.repository, old.commit.id, new.commit.id)
         old = access.repository.pin(base)
     deadline = _deadline("diff", options)
-    return SnapshotChanges(old, new, wanted.bound(old.catalog, new.catalog), deadline)
+    wanted, name = wanted.bound(old.catalog, new.catalog), access.branch_name(operation.new)
+    return SnapshotChanges(old, new, wanted, deadline, name)
 
 
 def list_changes(

@@ -104,7 +104,7 @@ def export_rows(access: Access, operation: ExportRows, options: CallOptions) -> 
 def export_files(access: Access, operation: ExportFiles, options: CallOptions) -> "ExportResult":
     """Write all rows as files of a folder."""
     from omnigraph.export.export import export_folder, parse_options, plan_export
-    from omnigraph.spark.choice import runner_for_files
+    from omnigraph.spark.choice import FileWork, runner_for_files
     from omnigraph.spark.progress import NO_PROGRESS
     from omnigraph.write.load.load import LoadTarget
 
@@ -122,7 +122,7 @@ def export_files(access: Access, operation: ExportFiles, options: CallOptions) -
     snapshot = snapshot_of(access, operation.place, options, Action.EXPORT)
     target = LoadTarget(operation.place, snapshot)
     plan = plan_export(target, operation.folder, chosen.selection, chosen.format)
-    runner = runner_for_files(chosen.engine, chosen.spark, plan.size)
+    runner = runner_for_files(chosen.engine, chosen.spark, FileWork.of_lines(plan.size))
     return export_folder(plan, runner, chosen.progress)
 
 

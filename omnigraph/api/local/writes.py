@@ -196,19 +196,20 @@ def _job(
     how: "LoadOptions",
 ) -> "Iterator[tuple[list[SourceFile], Runner]]":
     """Yield the sources of a load and who runs it; what was spooled for it is removed."""
-    from omnigraph.spark.choice import runner_for_files
+    from omnigraph.spark.choice import FileWork, runner_for_files
     from omnigraph.write.load.inputs import sources_of
+    from omnigraph.write.load.splits import estimate_work
     from omnigraph.write.load.spool import spool
 
     access.repository.check_writable()
     with spool(access.repository.store, how.deadline) as spooled:
         catalog = target.snapshot.catalog
         sources = sources_of(operation.data, options.type_name, catalog, spooled)
-        size = sum(source.file.size for source in sources)
+        work = sum(map(estimate_work, sources), FileWork(0, 0))
         yield (
             sources,
             runner_for_files(
-                how.engine, how.spark, size, deadline=how.deadline, progress=how.progress
+                how.engine, how.spark, work, deadline=how.deadline, progress=how.progress
             ),
         )
 

@@ -110,7 +110,7 @@ class MergeOperation(Operation[R], Generic[R], frozen=True, kw_only=True):
     """An operation that merges.
 
     `take` says whose version is taken where both sides changed the same, `types` says it for the
-    rows of a type, and `resolutions` are conflicts of a preview with `take` or `value` set.
+    rows of a type, and `resolutions` are conflicts of a preview with `take`, `value` or `into` set.
     """
 
     work = Work.MERGE

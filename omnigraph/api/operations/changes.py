@@ -30,6 +30,7 @@ class ChangeShape(Shape, frozen=True, kw_only=True):
     type_name: str
     id: str
     op: str
+    manifest_version: int
     before: dict[str, Any] | UnsetType = UNSET
     after: dict[str, Any] | UnsetType = UNSET
     changed: list[str] | UnsetType = UNSET
@@ -43,6 +44,7 @@ class DiffShape(Shape, frozen=True, kw_only=True):
     to_version: int
     from_commit: str
     to_commit: str
+    branch: str | None
     stats: dict[str, dict[str, int]]
     schema_steps: list[dict[str, Any]]
     changes: list[ChangeShape]

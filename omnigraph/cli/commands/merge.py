@@ -31,7 +31,7 @@ _MESSAGE = click.option("--message", metavar="TEXT", help="The message of the co
 _OURS = click.option("--ours", is_flag=True, help="Take our version where both changed the same.")
 _THEIRS = click.option("--theirs", is_flag=True, help="Take their version there.")
 _CHOICES = click.option(
-    "--resolutions", metavar="FILE", help="A file of conflicts, with `take` or `value` set."
+    "--resolutions", metavar="FILE", help="A file of conflicts, with `take`, `value` or `into` set."
 )
 
 

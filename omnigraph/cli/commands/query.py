@@ -1,7 +1,6 @@
 """The family `query`: checks queries, shows how they run, and runs those that are stored."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -9,6 +8,7 @@ import click
 from omnigraph.cli import completing, formats
 from omnigraph.cli.commands.change import receipt_line
 from omnigraph.cli.commands.read import show
+from omnigraph.cli.layouts import lay_out, layout_options
 from omnigraph.cli.output import (
     counted,
     planned,
@@ -145,12 +145,7 @@ def explain(session: Session, query_path: str, schema_path: str | None, name: st
 
 
 @query.command()
-@click.argument(
-    "paths", nargs=-1, required=True, metavar="FILE...", shell_complete=completing.files
-)
-@click.option(
-    "--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if any would."
-)
+@layout_options
 def fmt(paths: tuple[str, ...], only_check: bool) -> None:
     """Lay queries out in one way; only white space changes.
 
@@ -158,19 +153,7 @@ def fmt(paths: tuple[str, ...], only_check: bool) -> None:
     """
     from omnigraph.query.layout import format_queries
 
-    changed = 0
-    for path in map(find_queries, paths):
-        source = read_queries(path)
-        written = format_queries(source)
-        if path == "-" and not only_check:
-            click.echo(written, nl=False)
-        elif written != source.text:
-            changed += 1
-            click.echo(f"{path}: {'would be laid out anew' if only_check else 'laid out anew'}")
-            if not only_check:
-                Path(path).write_text(written, encoding="utf-8", newline="")
-    if only_check and changed:
-        click.get_current_context().exit(1)
+    lay_out(map(find_queries, paths), read_queries, format_queries, only_check=only_check)
 
 
 @query.command("list")

@@ -1,4 +1,4 @@
-"""The commands `schema check`, `plan`, `apply` and `show`: what a graph's types are, and become."""
+"""The family `schema`: what a graph's types are, and become."""
 
 import json
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from omnigraph.cli.layouts import lay_out, layout_options
 from omnigraph.cli.output import Document, counted, show_json
 from omnigraph.cli.session import (
     Session,
@@ -69,6 +70,18 @@ def check(schema_path: str, as_json: bool) -> None:
     for edge in catalog.edges.values():
         click.echo(f"edge {edge.name}: {edge.source} -> {edge.target}")
     click.echo(f"schema hash {content_hash(catalog)}")
+
+
+@schema.command()
+@layout_options
+def fmt(paths: tuple[str, ...], only_check: bool) -> None:
+    """Lay schemas out in one way; only white space changes.
+
+    Files are written in place, and - is read from stdin and printed.
+    """
+    from omnigraph.schema.layout import format_schema
+
+    lay_out(paths, read_schema, format_schema, only_check=only_check)
 
 
 @schema.command()

@@ -11,7 +11,7 @@ from typing import BinaryIO, TypeAlias, TypedDict, Unpack
 
 from omnigraph.embedding import Embedder, embedder_for, with_cache
 from omnigraph.errors import InputError, Json, Violation, ViolationsError
-from omnigraph.spark.choice import Engine, default_settings, runner_for_files
+from omnigraph.spark.choice import Engine, FileWork, default_settings, runner_for_files
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
@@ -102,7 +102,9 @@ def embed_file(
     with _workshop(target) as workshop:
         source = _source(input, target, workshop)
         runner = runner_for_files(
-            engine, keywords.get("spark") or default_settings(), source.file.size
+            engine,
+            keywords.get("spark") or default_settings(),
+            FileWork.of_lines(source.file.size),
         )
         job = _Job(rewrite, source, splits_of([source], runner.slots), runner, keywords)
         tally = job.checked()

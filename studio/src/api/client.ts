@@ -136,8 +136,11 @@ export class Client {
     throw refusal
   }
 
-  /** Send a question whose answer may be large: tells how much has come, and stops past `most` bytes. */
-  async ask<T>(path: string, body: unknown, options: RequestOptions & { most: number; progress?: (bytes: number) => void }): Promise<T> {
+  /**
+   * Send a question whose answer may be large: tells how much has come, and stops past `most` bytes.
+   * What `begun` makes of the text until there is the answer then; without it, or if it is null, that is an error.
+   */
+  async ask<T>(path: string, body: unknown, options: RequestOptions & { most: number; progress?: (bytes: number) => void; begun?: (text: string) => T | null }): Promise<T> {
     const stop = new AbortController()
     const signal = options.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, options.signal])
     const response = await this.open('POST', path, body, { signal })
@@ -150,6 +153,8 @@ export class Client {
         options.progress?.(bytes)
         if (bytes <= options.most) continue
         stop.abort()
+        const found = options.begun?.(await new Blob(parts as BlobPart[]).text()) ?? null
+        if (found !== null) return found
         throw new ApiError(0, 'answer_too_large', `the answer is larger than ${Math.round(options.most / (1 << 20))} MiB`, { hint: 'add a limit, or fewer columns' })
       }
     } catch (error) {

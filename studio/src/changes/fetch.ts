@@ -2,8 +2,8 @@
 
 import { chunks, type Client } from '../api/client.ts'
 import { parseJson } from '../api/json.ts'
+import { wholeItems } from '../api/partial.ts'
 import type { Change, Diff } from '../api/shapes.ts'
-import { wholeChanges } from './partial.ts'
 
 export interface Changes {
   changes: Change[]
@@ -28,7 +28,7 @@ export async function askChanges(client: Client, about: { from: string; to: stri
     text += decoder.decode(part, { stream: true })
     if (text.length <= MOST_BYTES) continue
     stop.abort()
-    return { changes: wholeChanges(text), isCut: true }
+    return { changes: wholeItems<Change>(text, 'changes'), isCut: true }
   }
   return { changes: (parseJson(text + decoder.decode()) as Diff).changes, isCut: false }
 }

@@ -15,7 +15,7 @@ import { PlacePicker } from './picker.tsx'
 import { ENTRIES, type RoomEntry } from './rooms.ts'
 import { redeem, Session } from './session.ts'
 import { SignIn } from './sign-in.tsx'
-import { placeFields, StudioContext, useAsking, type Place, type Studio } from './studio.tsx'
+import { placeFields, StudioContext, useAsking, useStudio, type Place, type Studio } from './studio.tsx'
 import './shell.css'
 
 const RETRY_MILLIS = 1500
@@ -155,14 +155,15 @@ function Inside({ session, inside }: { session: Session; inside: ReturnType<type
     if (needsGraph && graphs?.[0] !== undefined) go({ graph: graphs[0] }, { replace: true })
   }, [needsGraph, graphs])
 
+  const graph = address.graph ?? config.value?.graph ?? null
   const entry = ENTRIES.find((each) => each.room === address.room) ?? (ENTRIES[0] as RoomEntry)
   useEffect(() => {
-    document.title = `${entry.title} · ${address.branch}${config.value?.graph ? ` · ${config.value.graph}` : ''} · OmniGraph Studio`
-  }, [entry, address.branch, config.value])
+    document.title = `${entry.title} · ${address.branch}${graph === null ? '' : ` · ${graph}`} · OmniGraph Studio`
+  }, [entry, address.branch, graph])
   useEffect(
     () =>
       listen(() => ({
-        rooms: Object.fromEntries(ENTRIES.map((each) => [each.key, () => go({ room: each.room })])),
+        rooms: Object.fromEntries(ENTRIES.map((each) => [each.key, () => enter(each, go)])),
         single: { '?': () => setShown('help'), b: () => setShown('place'), r: refresh, '/': focusMain },
       })),
     [go, refresh],
@@ -207,11 +208,25 @@ function Inside({ session, inside }: { session: Session; inside: ReturnType<type
 }
 
 function RoomOf({ entry, config }: { entry: RoomEntry; config: { error: unknown; retry: () => void; value: Config | null } }) {
+  const { address, href } = useStudio()
   const { Room, error, retry } = useRoom(entry)
   if (error !== null) return <Failure error={new ApiError(0, 'unreachable', `the room ${entry.title} could not be fetched`)} retry={retry} />
-  if (config.error !== null && config.value === null) return <Failure error={config.error} retry={config.retry} />
+  if (config.error !== null && config.value === null) {
+    return (
+      <div class="stack">
+        <Failure error={config.error} retry={config.retry} />
+        {address.graph === null ? null : <a href={href({ graph: null })}>Go to another graph</a>}
+      </div>
+    )
+  }
   if (Room === null || config.value === null) return <Loading what={entry.title} />
   return <Room />
+}
+
+/** Go to a room by a key; what Tab reaches next is in the room. */
+function enter(entry: RoomEntry, go: Studio['go']): void {
+  go({ room: entry.room })
+  document.getElementById('room')?.focus()
 }
 
 function focusMain(): void {

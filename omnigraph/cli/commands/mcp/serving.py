@@ -3,6 +3,8 @@
 import threading
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -106,6 +108,7 @@ def _desk(session: Session, *, run: str, is_read_only: bool, **how: Any) -> "Cal
             own=own_branch(rights.actor, run),
             is_read_only=is_read_only,
             has_stored=has_stored,
+            may_remember=partial(_may_remember, session, how.get("home")),
             **how,
         )
 
@@ -119,3 +122,20 @@ def _desk(session: Session, *, run: str, is_read_only: bool, **how: Any) -> "Cal
         return made[0]
 
     return desk
+
+
+def _may_remember(session: Session, home: str | None) -> bool:
+    """Return whether a graph may hold a memory, without opening it if its folder says enough.
+
+    To open a graph takes longer than all else before the first list of tools.
+    """
+    from omnigraph.memory.shape import TYPES
+    from omnigraph.storage.layout import SCHEMA_SOURCE
+
+    if session.address.is_remote or home is not None:
+        return True
+    try:
+        text = (Path(session.address.uri) / SCHEMA_SOURCE).read_text()
+    except (OSError, UnicodeDecodeError):
+        return True  # a bucket, or nothing: who opens the graph is told
+    return all(each in text for each in TYPES)

@@ -82,6 +82,7 @@ function RowsView({ answer, isSmall }: { answer: Extract<Answer, { kind: 'rows' 
   const view = isSmall ? own : ((['graph', 'json'] as const).find((each) => each === address.extra['view']) ?? 'table')
   const show = (next: View): void => (isSmall ? setOwn(next) : go({ extra: { view: next === 'table' ? null : next } }, { replace: true }))
   const { rows, columns, millis } = answer
+  const isCut = rows.rows.length < rows.row_count
   const drawing = useMemo(() => (place.value === null ? null : drawRows(rows.rows, columns, place.value.schema)), [rows, columns, place.value])
   const views: View[] = drawing !== null && drawing.nodes.length > 0 ? ['table', 'graph', 'json'] : ['table', 'json']
   return (
@@ -112,6 +113,11 @@ function RowsView({ answer, isSmall }: { answer: Extract<Answer, { kind: 'rows' 
           </button>
         </span>
       </div>
+      {isCut ? (
+        <p class="changed small" role="alert">
+          Only the first {formatCount(rows.rows.length)} of {counted(rows.row_count, 'row')} are here: the answer is larger than the page holds. Table, graph, CSV and JSON have no others. Add a <code>limit</code>, return fewer columns, or let <code>omnigraph read</code> write all of it to a file.
+        </p>
+      ) : null}
       {rows.row_count === 0 ? (
         <Empty title="No rows">Nothing in the graph matches.</Empty>
       ) : view === 'json' ? (
@@ -173,7 +179,7 @@ function Json({ rows }: { rows: Rows }) {
   const text = useMemo(() => writeJson(rows.rows.slice(0, MOST_JSON), 2), [rows])
   return (
     <div class="stack json">
-      {rows.row_count > MOST_JSON ? <p class="soft small">The first {formatCount(MOST_JSON)} of {counted(rows.row_count, 'row')}; the button JSON saves all.</p> : null}
+      {rows.rows.length > MOST_JSON ? <p class="soft small">The first {formatCount(MOST_JSON)} of {counted(rows.rows.length, 'row')}; the button JSON saves all of these.</p> : null}
       <pre tabIndex={0} aria-label="Rows as JSON" role="region">
         {text}
       </pre>

@@ -1,7 +1,8 @@
 /** Query: ask the graph, or change it: an editor that knows the schema, and answers to look at. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { Completions, Explanation, Lint, Profile, QuerySummary, Receipt, Rows, StoredQuery } from '../../api/shapes.ts'
+import { headOf, wholeItems } from '../../api/partial.ts'
+import type { Completions, Explanation, Lint, Profile, QuerySummary, Receipt, Row, Rows, StoredQuery } from '../../api/shapes.ts'
 import { Empty, Failure } from '../../look/parts.tsx'
 import { MAIN } from '../../shell/address.ts'
 import { placeFields, useAsked, useStudio } from '../../shell/studio.tsx'
@@ -16,7 +17,14 @@ import './query.css'
 
 const LINT_MILLIS = 250
 const ADDRESS_MILLIS = 400
-const MOST_BYTES = 256 << 20
+const MOST_BYTES = 64 << 20
+
+/** Return the rows that came before an answer was too large; null if not one of them did. */
+function firstRows(text: string): Rows | null {
+  const head = headOf(text, 'rows')
+  const rows = wholeItems<Row>(text, 'rows')
+  return head === null || rows.length === 0 ? null : { ...(head as unknown as Rows), rows }
+}
 
 export type Mode = 'rows' | 'explain' | 'profile'
 
@@ -174,7 +182,7 @@ export default function Query() {
       const asking = { ...body, ...placeFields(address), mode }
       if (mode === 'explain') return { kind: 'explained', explanation: await client.ask<Explanation>('/read', asking, options) }
       if (mode === 'profile') return { kind: 'profiled', profile: await client.ask<Profile>('/read', asking, options) }
-      const rows = await client.ask<Rows>('/read', asking, options)
+      const rows = await client.ask<Rows>('/read', asking, { ...options, begun: firstRows })
       return { kind: 'rows', rows, columns: query?.columns ?? [], millis: performance.now() - began }
     }
 

@@ -1,6 +1,6 @@
 /** Review: what a branch would change, what keeps it from going in, and the buttons that decide. */
 
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../../api/client.ts'
 import type { BranchStatus, Config, Conflict, FoundReview, Merged } from '../../api/shapes.ts'
 import { StatsLine } from '../../changes/change.tsx'
@@ -176,7 +176,21 @@ function WhatChanged({ base, to }: { base: string; to: string }) {
 function Decide({ merge, left, isLoading, mayMerge, send, merged, again }: { merge: Merged; left: number | null; isLoading: boolean; mayMerge: boolean; send: (message: string) => Promise<void>; merged: () => void; again: () => void }) {
   const [message, setMessage] = useState('')
   const [state, setState] = useState<{ isRunning: boolean; error: unknown; isDone: boolean }>({ isRunning: false, error: null, isDone: false })
-  if (merge.outcome === 'already_up_to_date') return <p class="panel">{state.isDone ? 'Merged.' : `Everything of ${merge.source} is in ${merge.target} already.`}</p>
+  const isIn = merge.outcome === 'already_up_to_date'
+  const done = useRef<HTMLElement>(null)
+  // What is new on the branch has not been merged.
+  useEffect(() => setState((old) => (old.isDone ? { ...old, isDone: false } : old)), [merge.theirs_commit])
+  // The button that had the focus is gone; whoever works by keys stays where the merge was.
+  useEffect(() => {
+    if (isIn && state.isDone) done.current?.focus()
+  }, [isIn, state.isDone])
+  if (isIn) {
+    return (
+      <section ref={done} class="panel" aria-label="Merge" tabIndex={-1}>
+        <p role="status">{state.isDone ? 'Merged.' : `Everything of ${merge.source} is in ${merge.target} already.`}</p>
+      </section>
+    )
+  }
   if (!mayMerge) return <p class="panel soft">You may not merge into {merge.target}.</p>
   const run = async (): Promise<void> => {
     setState({ isRunning: true, error: null, isDone: false })
@@ -212,7 +226,7 @@ function Decide({ merge, left, isLoading, mayMerge, send, merged, again }: { mer
       ) : state.error !== null ? (
         <Failure error={state.error} />
       ) : null}
-      <button type="button" class="main" disabled={state.isRunning || isLoading || left !== 0} onClick={() => void run()}>
+      <button type="button" class="main" disabled={state.isRunning || state.isDone || isLoading || left !== 0} onClick={() => void run()}>
         {state.isRunning ? 'Merging…' : `Merge into ${merge.target}`}
       </button>
       {left ? <span class="small soft">{counted(left, 'conflict')} to settle first</span> : null}

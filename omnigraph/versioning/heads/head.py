@@ -1,0 +1,27 @@
+"""Head: where one branch stands, and the text that the manifest stores for it."""
+
+import json
+from dataclasses import dataclass
+
+BRANCH_KEY = "branch/"
+# Stored for a branch that was deleted while a layer has its name.
+GONE = "null"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a branch stands; `fragment` is where in the manifest its commit was written."""
+
+    name: str
+    commit: str
+    version: int
+    fragment: int
+
+    def encoded(self) -> str:
+        """Return the head in the form in which the manifest stores it."""
+        return json.dumps([self.name, self.commit, self.version, self.fragment])
+
+
+def decode_head(text: str) -> Head | None:
+    """Return the head that a text holds; None when it says that the branch is gone."""
+    return None if text == GONE else Head(*json.loads(text))
