@@ -25,6 +25,8 @@ WORKLOADS = (
     "workers",
     "queries",
     "orders",
+    "aggregates",
+    "algorithms",
     "scaling",
     "fleet",
     "pipeline",
