@@ -57,6 +57,7 @@ _HOMES = {
     "report": "report",
     "studio": "studio",
     "example": "example",
+    "memory": "memory.family",
     "mcp": "mcp.family",
     "doctor": "doctor",
     "spark": "doctor",

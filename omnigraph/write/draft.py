@@ -88,7 +88,10 @@ class Draft:
         before = self.change(name)
         kept = before.rows.filter(pc.invert(pc.is_in(before.rows["id"], rows["id"])))
         gone = before.gone.filter(pc.invert(pc.is_in(before.gone, rows["id"])))
-        joined = pa.concat_tables([kept, rows.cast(before.rows.schema)]).combine_chunks()
+        joined = rows.cast(before.rows.schema)
+        if kept.num_rows:  # otherwise nothing is copied; a row may hold a blob
+            joined = pa.concat_tables([kept, joined])
+        joined = joined.combine_chunks()
         self._changes[name] = TypeChange(before.stored, joined, gone)
 
     def remove(self, name: str, ids: pa.Array) -> None:
@@ -153,7 +156,7 @@ class Draft:
         table = self.table(change.stored)
         before = self._rows_of(change, change.ids)
         same = find_unchanged(change.rows, before)
-        rows = change.rows.filter(pc.invert(same))
+        rows = change.rows.filter(pc.invert(same)) if same.true_count else change.rows
         there = look_up_rows(table, "id", change.gone, ["id"])["id"].combine_chunks()
         updated = before.num_rows - same.true_count
         columns = None

@@ -146,16 +146,16 @@ class _StatementRunner:
             return
         batch = batch.set_column(schema.get_field_index("id"), "id", assign_ids(stored, batch))
         self._tell(stored, batch["id"], _unfit(found))
-        batch = batch.filter(self._is_once(stored, batch["id"]))
+        batch = _chosen(batch, self._is_once(stored, batch["id"]))
         before = pa.Table.from_batches([batch.slice(0, 0)])
         if not is_whole:
             before = self._known(stored, batch["id"])
         known = pc.is_in(batch["id"], value_set=before["id"].combine_chunks())
-        new = batch.filter(pc.invert(known))
+        new = _chosen(batch, pc.invert(known))
         if new.num_rows:
             self.draft.put(stored.name, pa.Table.from_batches([with_defaults(stored, new)]))
         if before.num_rows:
-            rows = pa.Table.from_batches([batch.filter(known)])
+            rows = pa.Table.from_batches([_chosen(batch, known)])
             rows = keep_unnamed(stored, rows, before, _unnamed(rows, given))
             self.draft.put(stored.name, rows)
 
@@ -260,7 +260,9 @@ class _StatementRunner:
             is_plain = computed.type == arrow_type(kind) and not isinstance(kind, EnumType)
             return Conversion(computed) if is_plain else convert(computed, kind)
         found = convert_each([self.run.constant(value)], kind)
-        column = found.values.cast(arrow_type(kind)).take(pa.array(np.zeros(count, np.int64)))
+        column = found.values.cast(arrow_type(kind))
+        if count != 1:  # one value is not copied; it may be a blob
+            column = column.take(pa.array(np.zeros(count, np.int64)))
         reasons = {row: why for row in range(count) for why in found.reasons.values()}
         return Conversion(column, reasons)
 
@@ -328,6 +330,11 @@ def _unset(stored: StoredType, name: str, kind: pa.DataType, count: int) -> pa.A
     if item is None:
         return pa.nulls(count, kind)
     return default_of(item).take(pa.array(np.zeros(count, np.int64)))
+
+
+def _chosen(batch: pa.RecordBatch, mask: pa.BooleanArray) -> pa.RecordBatch:
+    """Return some rows; when they are all, nothing is copied, because a row may hold a blob."""
+    return batch if mask.true_count == len(mask) else batch.filter(mask)
 
 
 def drop_repeats(rows: pa.Table) -> pa.Table:

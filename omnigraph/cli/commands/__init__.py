@@ -20,6 +20,7 @@ embed        vectors for the records of a file, without a graph
 cluster      many graphs as one deployment: declared, planned, applied, rolled back
 login        the commands `login` and `logout`: the token for a server, kept for later commands
 policy       whether a policy is right, whether it decides as expected, and why
+memory       what a graph remembers: facts noted, recalled and ended, and contradictions
 mcp          a graph for an agent, and the entry by which its client finds it
 shell        queries and changes of one graph, typed one after the other
 example      a bundled example as a folder of one's own, to run and to change

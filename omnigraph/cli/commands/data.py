@@ -1,7 +1,9 @@
 """The commands `load` and `ingest`: rows from files into a branch."""
 
+import json
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 import click
@@ -21,15 +23,8 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _MODES = ("append", "merge", "replace", "overwrite")
 _TABULAR = (".csv", ".parquet", ".arrow")
+_DATA_HELP = "JSON lines (also .gz), CSV or Parquet; a glob, a URI, or - for standard input."
 _OPTIONS = (
-    click.option(
-        "--data",
-        multiple=True,
-        required=True,
-        metavar="FILE",
-        shell_complete=completing.files,
-        help="JSON lines (also .gz), CSV or Parquet; a glob, a URI, or - for standard input.",
-    ),
     click.option(
         "--type",
         "type_name",
@@ -56,6 +51,17 @@ _OPTIONS = (
 )
 
 
+def _data_option(*, required: bool) -> Callable[[_Command], _Command]:
+    return click.option(
+        "--data",
+        multiple=True,
+        required=required,
+        metavar="FILE",
+        shell_complete=completing.files,
+        help=_DATA_HELP,
+    )
+
+
 def _load_options(command: _Command) -> _Command:
     for option in reversed(_OPTIONS):
         command = option(command)
@@ -65,6 +71,7 @@ def _load_options(command: _Command) -> _Command:
 @click.command()
 @branch_option
 @click.option("--mode", type=click.Choice(_MODES), default="append", show_default=True)
+@_data_option(required=True)
 @_load_options
 @graph_options
 def load(session: Session, branch: str | None, **how: Any) -> None:  # noqa: ANN401
@@ -94,18 +101,33 @@ def load(session: Session, branch: str | None, **how: Any) -> None:  # noqa: ANN
 )
 @click.option("--from", "base", default="main", show_default=True, help="Where a new one starts.")
 @click.option("--mode", type=click.Choice(_MODES), default="merge", show_default=True)
+@_data_option(required=False)
+@click.option(
+    "--follow",
+    metavar="FOLDER",
+    shell_complete=completing.files,
+    help="Instead of --data: files as they appear in a folder, until Ctrl-C.",
+)
+@click.option("--once", is_flag=True, help="With --follow: end when all that is there is done.")
 @_load_options
 @graph_options
 def ingest(session: Session, branch: str | None, base: str, **how: Any) -> None:  # noqa: ANN401
     """Load rows into a branch, making it when it is not there.
 
-    The branch and its rows appear together, by one commit, or not at all.
+    The branch and its rows appear together, by one commit, or not at all. With --follow every file
+    that appears in a folder is a commit of its own, and is then moved to its folder _done; one with
+    bad rows is reported and moved to _bad.
     """
     from omnigraph.cli.progress import shown_progress
 
     into = branch or (None if session.config is None else session.config.cli.branch)
     if into is None:
         raise click.UsageError("name a branch with --branch")
+    if how["follow"] is not None:
+        _follow(session, into, base, how)
+        return
+    if not how["data"]:
+        raise click.UsageError("name files with --data, or a folder with --follow")
     data, graph = _rows(session, how), session.graph(writing=True)
     with shown_progress() as progress:
         done = graph.ingest(
@@ -118,6 +140,49 @@ def ingest(session: Session, branch: str | None, base: str, **how: Any) -> None:
     made = [f"made branch {done.loaded.branch} from {done.base_branch}"]
     lines = [*(made if done.branch_created else []), _loaded_line(done.loaded)]
     session.show(done.to_json(graph.uri), *lines)
+
+
+def _follow(session: Session, into: str, base: str, how: Mapping[str, Any]) -> None:
+    """Ingest what appears in a folder, until Ctrl-C or until all is done."""
+    from omnigraph.cli.following import Inbox, Tally, follow
+    from omnigraph.cli.progress import shown_progress
+
+    _check_follow(session, how)
+    graph, tally = session.graph(writing=True), Tally()
+
+    def ingested(file: Path, operation_id: str) -> str:
+        with shown_progress() as progress:
+            keywords = _load_how(session, progress, how)
+            keywords["operation_id"] = operation_id
+            done = graph.ingest(
+                [str(file)], branch=into, base=base, type=how["type_name"], **keywords
+            )
+        return _loaded_line(done.loaded)
+
+    scope = json.dumps([into, base, how["mode"], how["type_name"]])
+    try:
+        inbox = Inbox(Path(how["follow"]).absolute())
+        follow(inbox, ingested, scope, tally, once=how["once"])
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
+    click.echo(str(tally))
+    if tally.bad:
+        raise click.exceptions.Exit(1)
+
+
+def _check_follow(session: Session, how: Mapping[str, Any]) -> None:
+    """Raise for options that do not go with --follow."""
+    if session.as_json:
+        message = "--follow prints a line for each file, and --json one document; leave one out"
+        raise click.UsageError(message)
+    named = {"--data": how["data"], "--dry-run": how["dry_run"], "--report": how["report"]}
+    wrong = next((name for name, given in named.items() if given), None)
+    if wrong is not None:
+        raise click.UsageError(f"--follow and {wrong} exclude each other")
+    if how["mode"] == "overwrite":
+        raise click.UsageError("each file would overwrite the one before; use another --mode")
+    if session.address.is_remote:
+        _refuse_for_server(how)
 
 
 def _rows(session: Session, how: Mapping[str, Any]) -> list[str] | BinaryIO:
