@@ -7,13 +7,14 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
 from bench.record import DATA_SEED, measure_in_turn, over, store
-from omnigraph import init
+from omnigraph import View, init
 
 SCHEMA = "node Account { number: I64 @key  group: I32  balance: F64  city: String }"
 # Each question in our language, and in that of DuckDB.
@@ -62,7 +63,7 @@ def main() -> None:
         print(f"stored in {store('aggregates', PACKAGES, findings).relative_to(Path.cwd())}")
 
 
-def _fill(folder: Path, rows: int):
+def _fill(folder: Path, rows: int) -> tuple[View, Any]:
     rng = np.random.default_rng(DATA_SEED)
     table = pa.table(
         {
@@ -80,7 +81,7 @@ def _fill(folder: Path, rows: int):
     return graph.at(), peer
 
 
-def _fetch(peer, text: str) -> list[tuple[object, ...]]:
+def _fetch(peer: Any, text: str) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = peer.execute(text).fetchall()
     return found
 

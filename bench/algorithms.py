@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,7 @@ def main() -> None:
         np.save(Path(name) / "ends.npy", ends)
         _fill(Path(name) / "graph", persons, ends)
         for algorithm, text in ASKED.items():
-            ours = measure(lambda a=algorithm: _ask(Path(name), a), runs=chosen.runs, warm_up=1)
+            ours = measure(partial(_ask, Path(name), algorithm), runs=chosen.runs, warm_up=1)
             theirs = _networkx(Path(name) / "ends.npy", persons, text, min(chosen.runs, 3))
             found: dict[str, object] = {
                 algorithm: ours,

@@ -30,6 +30,7 @@ WORKLOADS = (
     "scaling",
     "fleet",
     "pipeline",
+    "loads",
     "spark_queries",
 )
 _RECORD = RESULTS / "run.json"
