@@ -51,16 +51,18 @@ def test_after_kill_minus_nine_every_change_is_there_whole_or_not_at_all(
     graph = town(place)
     do(graph, person("hub", age="100"))
     root, acks = graph.uri, place / "acks"
-    done = 0
+    done, longest = 0, LONGEST
 
     for _ in range(KILLS):
         acks.unlink(missing_ok=True)
         orders = [wanted(number) for number in range(done, done + ORDERS)]
         pid = nursery.start("carry out", root=root, orders=orders, acks=str(acks), cut=None)
-        ended = nursery.end(pid, kill_after=chance.uniform(0, LONGEST))
+        ended = nursery.end(pid, kill_after=chance.uniform(0, longest))
         assert ended.was_killed, ended.answer
 
         answered = _answered(acks)
+        # On a busy machine a process gets more time when one came to nothing.
+        longest *= 1 if answered else 1.3
         assert [each.get("operation_id") for each in answered] == [
             each["operation_id"] for each in orders[: len(answered)]
         ], "each was answered in its turn, and none with an error"
