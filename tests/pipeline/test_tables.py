@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.errors import Code, InputError, UnreadableError
@@ -549,3 +551,38 @@ def test_a_text_of_any_length_is_read_from_csv(graph: Graph, csv: Callable[[str]
     graph.load(csv(f"slug,name\na,{long}\n"), type="Person", engine="inline")
 
     assert [row["name"] for row in rows(graph, PERSON)] == [long]
+
+
+CELLS = st.none() | st.sampled_from(
+    ["1", " 2", "1,2", "[3", "4]", '"a', 'b"', "{", "null", "true", "-0", "1e400", "9" * 30, "x"]
+)
+
+
+@given(cells=st.lists(CELLS | st.integers().map(str) | st.floats().map(repr), max_size=6))
+def test_cells_of_a_csv_file_mean_the_same_together_and_one_by_one(
+    cells: list[str | None],
+) -> None:
+    alone = [tabular._literals([each])[0] for each in cells]
+
+    assert list(map(repr, tabular._literals(cells))) == list(map(repr, alone))
+    numbers = tabular._numbers(alone)
+    assert numbers is None or list(map(repr, numbers.to_pylist())) == list(map(repr, alone))
+
+
+def test_numbers_of_a_csv_file_are_whole_or_reported(tmp_path: Path) -> None:
+    schema = "node T { k: String @key  i: I32?  u: U64?  f: F64?  g: F32?  b: Bool? }"
+    graph = init(tmp_path / "graph", schema, durable=False)
+    most = 2**64 - 1
+    lines = ["k,i,u,f,g,b", f"a,1,{most},1.5,0.5,true", "b,-2,,2,3,", "c,,0,,,false"]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines))
+    graph.load(path, type="T", engine="inline")
+
+    assert [tuple(row.values())[2:] for row in rows(graph, "node:T")] == [
+        (1, most, 1.5, 0.5, True),
+        (-2, None, 2.0, 3.0, None),
+        (None, 0, None, None, False),
+    ]
+    path.write_text("k,i,f\nd,2147483648,1\ne,1,1.5\nf,1.0,2")
+    error = refused(graph, path, type_name="T", engine="inline")
+    assert [(each.line, each.field) for each in error.violations] == [(2, "i"), (4, "i")]

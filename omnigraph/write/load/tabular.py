@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _CSV_ROWS = 16_384
 _PARQUET_ROWS = 65_536
 _CSV_BYTES = 8 << 20
+_SINGLE = frozenset([int, float, bool, type(None)])
 
 
 def open_parquet(file: BinaryIO, named: File) -> pq.ParquetFile:
@@ -252,7 +253,32 @@ def _from_text(texts: list[str], name: str, stored: StoredType) -> "pa.Array | l
     values = [text or None for text in texts]
     if is_text(kind) or kind in (DATE, DATETIME, BLOB):
         return pa.array(values, pa.utf8())
-    return [None if text is None else _literal(text) for text in values]
+    found = _literals(values)
+    numbers = _numbers(found)
+    return found if numbers is None else numbers
+
+
+def _literals(texts: Sequence[str | None]) -> list[object]:
+    """Return what each text is as JSON, or the text itself where it is not."""
+    try:
+        found = msgspec.json.decode(f"[{','.join(text or 'null' for text in texts)}]")
+    except msgspec.DecodeError:
+        found = []
+    # Texts with a comma could only join to one value as a string, a list or an object.
+    if len(found) == len(texts) and set(map(type, found)) <= _SINGLE:
+        return list(found)
+    return [None if text is None else _literal(text) for text in texts]
+
+
+def _numbers(values: list[object]) -> pa.Array | None:
+    """Return values of one type as an array, which is converted at once; None for others."""
+    kinds = set(map(type, values)) - {type(None)}
+    if len(kinds) != 1 or not kinds <= _SINGLE:
+        return None
+    try:
+        return pa.array(values)
+    except OverflowError:
+        return None
 
 
 def _literal(text: str) -> object:
