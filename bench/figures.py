@@ -208,6 +208,29 @@ FIGURES: tuple[Figure, ...] = (
         ("after_commit_q8_two_hop_paths_over_warm", "all two-hop paths, the same", 2, "×"),
     ),
     *_of(
+        "Queries",
+        "aggregates",
+        (
+            "average_of_100_groups_over_duckdb",
+            "average of 1M floats in 100 groups over DuckDB's",
+            2,
+            "×",
+        ),
+        ("filtered_count_over_duckdb", "count of 1M rows with a filter over DuckDB's", 1, "×"),
+        ("text_count_over_duckdb", "count of 1M rows by a text over DuckDB's", 1, "×"),
+    ),
+    *(
+        Figure(
+            area="Algorithms",
+            workload="algorithms",
+            finding=f"{name}_networkx_over_ours",
+            what=f"{name.replace('_', ' ')}: networkx over ours, from an opened graph",
+            unit="×",
+            least=1,
+        )
+        for name in ("pagerank", "components", "k_core", "triangles", "communities")
+    ),
+    *_of(
         "Changes",
         "changes",
         ("large_insert_node_unsynced", "one row into 1M rows", 30),

@@ -25,9 +25,12 @@ WORKLOADS = (
     "workers",
     "queries",
     "orders",
+    "aggregates",
+    "algorithms",
     "scaling",
     "fleet",
     "pipeline",
+    "loads",
     "spark_queries",
 )
 _RECORD = RESULTS / "run.json"

@@ -63,6 +63,7 @@ LONG = (
     "tests/merging/test_symmetry.py",
     "tests/pipeline/test_algorithms.py",
     "tests/pipeline/test_bounds.py",
+    "tests/pipeline/test_copies.py",
     "tests/pipeline/test_doctor.py",
     "tests/pipeline/test_embed.py",
     "tests/pipeline/test_export.py",

@@ -86,15 +86,15 @@ class Documents:
             if vectors is not None:
                 rows[each][self.layout.vector] = list(vectors[place])
         if rows:
-            self._branch().load(list(rows.values()), type=self.layout.type, mode="replace")
+            self.branch.load(list(rows.values()), type=self.layout.type, mode="replace")
 
     def delete(self, ids: Sequence[str] | None) -> None:
         """Delete documents with their edges, or all of them; unknown ids are no error."""
         of, key = self.layout.type, self.layout.key
         if ids is None:
-            self._branch().mutate(f"query drop() {{ delete {of} where {key} is not null }}")
+            self.branch.mutate(f"query drop() {{ delete {of} where {key} is not null }}")
             return
-        delete_rows(self._branch(), {of: ids}, key)
+        delete_rows(self.branch, {of: ids}, key)
 
     def get(self, ids: Sequence[str]) -> list[Found]:
         """Return documents in the order of their ids, without those that are not there."""
@@ -162,7 +162,9 @@ class Documents:
         assert isinstance(found, VectorType)
         return found
 
-    def _branch(self) -> Branch:
+    @property
+    def branch(self) -> Branch:
+        """The branch that documents are stored on; raises InputError for a commit."""
         if not isinstance(self.view, Branch):
             raise InputError("a commit never changes", hint="pass a branch: graph.branch()")
         return self.view

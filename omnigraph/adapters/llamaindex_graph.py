@@ -10,7 +10,6 @@ from omnigraph.adapters.extras import missing_extra
 from omnigraph.adapters.llamaindex_filters import add_filters
 from omnigraph.adapters.llamaindex_vectors import similarity
 from omnigraph.adapters.rows import read_rows
-from omnigraph.api.branch import Branch
 from omnigraph.api.view import View
 from omnigraph.errors import InputError, UnavailableError
 
@@ -200,7 +199,7 @@ class OmniGraphPropertyGraphStore(PropertyGraphStore):
             self._nodes.delete(sorted(nodes))
         if relation_names:
             drop = f"query drop($labels: [String]) {{ delete {_EDGE} where label in $labels }}"
-            self._branch().mutate(drop, labels=list(relation_names))
+            self._nodes.branch.mutate(drop, labels=list(relation_names))
 
     def structured_query(self, query: str, param_map: dict[str, Any] | None = None) -> Any:  # noqa: ANN401
         """Return the rows of a read in the language of OmniGraph; raises for a mutation."""
@@ -230,7 +229,7 @@ class OmniGraphPropertyGraphStore(PropertyGraphStore):
     def _load(self, rows: Sequence[Mapping[str, Any]]) -> None:
         if rows:
             kept = {json.dumps([_identity(each)]): each for each in rows}
-            self._branch().load(list(kept.values()), mode="merge")
+            self._nodes.branch.load(list(kept.values()), mode="merge")
 
     def _row(self, node: LabelledNode) -> dict[str, Any]:
         is_chunk = isinstance(node, ChunkNode)
@@ -301,11 +300,6 @@ class OmniGraphPropertyGraphStore(PropertyGraphStore):
             if name in self._nodes.columns:
                 tests += [f"$a.{name} = {given}", f"$b.{name} = {given}"]
         return tests
-
-    def _branch(self) -> Branch:
-        if not isinstance(self.client, Branch):
-            raise InputError("a commit never changes", hint="pass a branch: graph.branch()")
-        return self.client
 
 
 def _identity(row: Mapping[str, Any]) -> list[str]:

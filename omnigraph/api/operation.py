@@ -59,9 +59,9 @@ def check_fields(operation: "Operation[Any]") -> None:
 
     A server decodes requests strictly; a handle at hand is given whatever Python has.
     """
-    for each in msgspec.structs.fields(operation):
-        value, kinds = getattr(operation, each.name), _kinds_of(each.type)
-        if kinds is None or each.name == _ROWS or (value is None and _takes_null(each.type)):
+    for each, kinds, takes_null in _checked_fields(type(operation)):
+        value = getattr(operation, each.name)
+        if value is None and takes_null:
             continue
         is_flag = isinstance(value, bool) and bool not in kinds
         # An age is a text in a request, and a timedelta at hand.
@@ -73,6 +73,22 @@ def check_fields(operation: "Operation[Any]") -> None:
             _check_text(each.encode_name, text)
 
 
+@cache
+def _checked_fields(
+    kind: "type[Operation[Any]]",
+) -> tuple[tuple[msgspec.structs.FieldInfo, tuple[type, ...], bool], ...]:
+    """Return the fields that are checked, with their types and whether they may be None.
+
+    To find them out anew would take longer than to read a row.
+    """
+    found = ((each, _kinds_of(each.type)) for each in msgspec.structs.fields(kind))
+    return tuple(
+        (each, kinds, _takes_null(each.type))
+        for each, kinds in found
+        if kinds is not None and each.name != _ROWS
+    )
+
+
 def _takes_null(declared: Any) -> bool:  # noqa: ANN401 - a type
     """Whether a field may be None; so may each number of members, of a graph at hand."""
     is_union = get_origin(declared) in (Union, UnionType)
@@ -82,7 +98,11 @@ def _takes_null(declared: Any) -> bool:  # noqa: ANN401 - a type
 def _check_text(name: str, text: object) -> None:
     if not isinstance(text, str | dict):
         raise InputError(f"'{name}' holds a {type(text).__name__}")
-    if isinstance(text, str) and any("\ud800" <= char <= "\udfff" for char in text):
+    if (
+        isinstance(text, str)
+        and not text.isascii()
+        and any("\ud800" <= char <= "\udfff" for char in text)
+    ):
         raise InputError(f"'{name}' contains invalid Unicode")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from omnigraph.query.parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
+from omnigraph.query.value_parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
 
 if TYPE_CHECKING:
     from omnigraph.schema.catalog import Catalog, EdgeType, Interface, NodeType

@@ -144,10 +144,11 @@ def _plan(
     lost = {each for each in wanted if _has(commits[each], buried)}
     kept = wanted - (lost - set(heads.values()))
     progress.begin("looking for files that nobody needs")
+    needed = _needed(commits[each] for each in kept)
     found = find_unneeded(
         repository.tables,
         _tables_of(by_table(listing), commits.values(), scope, catalogs),
-        _needed(commits[each] for each in kept),
+        needed,
         now - rule.grace,
         deadline.check,
     )
@@ -167,7 +168,7 @@ def _plan(
         main=repository.pin(commits[heads[MAIN]]),
         doomed=frozenset(doomed),
         tables=tuple(found),
-        others=_others(repository, listing, rule, now) if scope.is_all else {},
+        others=_others(repository, listing, rule, now, needed) if scope.is_all else {},
         commits_kept=len(kept),
         commits_cleaned=len(cleaned),
     )
@@ -316,7 +317,11 @@ def _has(commit: Commit, versions: Iterable[tuple[str, int]]) -> bool:
 
 
 def _others(
-    repository: Repository, listing: Iterable[Stored], rule: Retention, now: int
+    repository: Repository,
+    listing: Iterable[Stored],
+    rule: Retention,
+    now: int,
+    needed: Mapping[str, set[int]],
 ) -> dict[str, tuple[Stored, ...]]:
     """Return the files outside the tables that nothing needs, by their folder.
 
@@ -327,9 +332,11 @@ def _others(
         layout.ASIDE,
         layout.RUNS,
         layout.TOPOLOGY,
+        layout.COPIES,
         layout.OPERATIONS,
         layout.EMBEDDINGS,
     )
+    copied = {layout.copied_version(path, each) for path in needed for each in needed[path]}
     found: dict[str, list[Stored]] = {folder: [] for folder in folders}
     old = [each for each in listing if each.modified < now - rule.grace]
     runs = _old_runs(repository, old, rule, now)
@@ -342,6 +349,8 @@ def _others(
                 is_needed = each.path not in runs
             case layout.TOPOLOGY:
                 is_needed = not name.startswith(".")
+            case layout.COPIES:
+                is_needed = name.partition("/")[0].rpartition(".")[0] in copied
             case layout.OPERATIONS:
                 is_needed = each.modified >= now - in_microseconds(layout.OPERATIONS_AGE)
             case layout.EMBEDDINGS:

@@ -41,10 +41,10 @@ from omnigraph.query.expr import (
     children,
     parts,
 )
-from omnigraph.query.parser import PATH_PARTS, RANKINGS
 from omnigraph.query.printer import expr_text
 from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.query.tail import binds
+from omnigraph.query.value_parser import PATH_PARTS, RANKINGS
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.schema.types import VectorType, is_single

@@ -21,7 +21,7 @@ from omnigraph.query.comparing import (
 )
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.functions import FUNCTIONS, negative_type, operation_type
-from omnigraph.query.parser import AGGREGATES, PATH_PARTS, RANKINGS, TEXT_FUNCTIONS
+from omnigraph.query.value_parser import AGGREGATES, PATH_PARTS, RANKINGS, TEXT_FUNCTIONS
 from omnigraph.schema.catalog import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Catalog, StoredType
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.schema.types import (

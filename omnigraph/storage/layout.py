@@ -15,6 +15,7 @@ SCHEMA_IR = "_schema.ir.json"
 ASIDE = "_aside"
 EMBEDDINGS = "_embeddings"
 TOPOLOGY = "_topology"
+COPIES = "_copies"
 RUNS = "_runs"
 REVIEWS = "_reviews"
 OPERATIONS = "_operations"
@@ -38,6 +39,11 @@ def table_path(identity: str, attempt: int = 1) -> str:
     kind, _, _ = identity.partition(":")
     suffix = "" if attempt == 1 else f".{attempt}"
     return f"{_FOLDERS[kind]}/{fnv1a64(identity):016x}{suffix}"
+
+
+def copied_version(path: str, version: int) -> str:
+    """Return how the folders of copies of a table's version begin."""
+    return f"{fnv1a64(path):016x}.{version}"
 
 
 def schema_path(digest: str) -> str:

@@ -18,6 +18,8 @@ from omnigraph.write.upsert import find_changed, find_unchanged
 # Rows of a change whose commit names them; of a larger one, the tables are compared.
 MOST_TOUCHED = 16
 _NO_IDS = pa.array([], pa.utf8())
+# Rows of so few ids are kept: a statement looks for them, and so does the check of what it changes.
+_FEW_IDS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Draft:
     unfit: list[Violation] = field(default_factory=list)
     models: dict[str, Models] = field(default_factory=dict)
     _changes: dict[str, TypeChange] = field(default_factory=dict)
+    _looked_up: dict[tuple[str, ...], pa.Table] = field(default_factory=dict, repr=False)
 
     def change(self, name: str) -> TypeChange:
         """Return what has changed in a type so far."""
@@ -102,8 +105,18 @@ class Draft:
         """Return the committed rows of some ids, except those that were changed since."""
         change = self.change(name)
         fresh = ids.filter(pc.invert(pc.is_in(ids, value_set=change.hidden)))
+        return self._rows_of(change, fresh)
+
+    def _rows_of(self, change: TypeChange, ids: pa.Array) -> pa.Table:
+        """Return the rows of some ids as they are in the snapshot."""
         table = self.table(change.stored)
-        return look_up_rows(table, "id", fresh, table.schema.names).cast(change.rows.schema)
+        key = (change.stored.name, *ids.to_pylist()) if len(ids) <= _FEW_IDS else None
+        found = None if key is None else self._looked_up.get(key)
+        if found is None:
+            found = look_up_rows(table, "id", ids, table.schema.names).cast(change.rows.schema)
+            if key is not None:
+                self._looked_up[key] = found
+        return found
 
     def current(self, name: str, ids: pa.Array) -> pa.Table:
         """Return the rows of some ids as the draft leaves them."""
@@ -141,8 +154,7 @@ class Draft:
 
     def _real(self, change: TypeChange) -> TypeChange:
         table = self.table(change.stored)
-        names = table.schema.names
-        before = look_up_rows(table, "id", change.ids, names).cast(change.rows.schema)
+        before = self._rows_of(change, change.ids)
         same = find_unchanged(change.rows, before)
         rows = change.rows.filter(pc.invert(same)) if same.true_count else change.rows
         there = look_up_rows(table, "id", change.gone, ["id"])["id"].combine_chunks()

@@ -1,5 +1,7 @@
 """The adapters for LlamaIndex: its own indexes and retrievers work on a graph."""
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -458,3 +460,9 @@ def test_a_vector_store_index_works_on_the_graph_of_a_server(graph: Graph) -> No
         found = index.as_retriever(similarity_top_k=1).retrieve("bees")
         assert [each.node_id for each in found] == ["bee"]
         assert OmniGraphVectorStore(remote.branch()).get_nodes() == []
+
+
+def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
+    code = "import sys; sys.modules['llama_index'] = None; import omnigraph.adapters.llamaindex"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "pip install omnigraph[llamaindex]" in done.stderr

@@ -171,7 +171,7 @@ def by_index(monkeypatch: pytest.MonkeyPatch) -> list[Road]:
 
 def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let tasks of Spark read every table, and its own code do what it can compile."""
-    from omnigraph.read.spark import frames, query
+    from omnigraph.read.spark import frames, opening
 
-    for module in (query, frames):
+    for module in (opening, frames):
         monkeypatch.setattr(module, "FEW_ROWS", 0)

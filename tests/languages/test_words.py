@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from omnigraph.query import parser as query_parser
+from omnigraph.query import value_parser
 from omnigraph.query.editor.words import (
     CONSTANT_WORDS,
     FUNCTION_FORMS,
@@ -67,7 +68,7 @@ def _is_keyword(text: str) -> bool:
 
 
 def test_the_words_of_queries_are_those_that_their_parser_asks_for() -> None:
-    asked = words_asked_for(query_parser) | words_asked_for(cursor)
+    asked = set().union(*map(words_asked_for, (query_parser, value_parser, cursor)))
     functions = set(FUNCTION_FORMS)
 
     missing = asked - {*QUERY_WORDS, *OPERATOR_WORDS, *CONSTANT_WORDS, *functions}
@@ -95,7 +96,7 @@ def test_the_words_of_schemas_are_those_that_their_parser_asks_for() -> None:
 
 def test_types_functions_and_annotations_are_all_there() -> None:
     assert set(TYPES) == {*type_parser._SCALARS, "Vector", "enum"}
-    assert set(FUNCTION_FORMS) == set(query_parser._FUNCTIONS)
+    assert set(FUNCTION_FORMS) == set(value_parser._FUNCTIONS)
     assert set(SCHEMA_ANNOTATIONS) == set(annotations.PLACES)
     assert set(QUERY_ANNOTATIONS) == {"description", "instruction"}
     assert all(form.startswith(f"{name}(") for name, (form, _) in FUNCTION_FORMS.items())

@@ -19,7 +19,7 @@ from omnigraph.data.result import ResultStream
 from omnigraph.errors import BudgetError, CancelledError, InputError, ResultOverflowError
 from omnigraph.read import execution
 from omnigraph.read.execution import Budget
-from omnigraph.read.spark import held_hops, lowering, query
+from omnigraph.read.spark import held_hops, lowering, opening, query
 from omnigraph.spark import choice
 from tests.engine.asking import made
 from tests.engine.trial import by_tasks, try_queries
@@ -116,7 +116,7 @@ def test_tasks_read_large_tables_through_the_data_source(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_tasks(monkeypatch)
-    monkeypatch.setattr(query, "_SLICE_ROWS", 1_000)  # which makes several slices
+    monkeypatch.setattr(opening, "_SLICE_ROWS", 1_000)  # which makes several slices
 
     assert _same(
         graph,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from omnigraph.query import ast
-from omnigraph.query.parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
+from omnigraph.query.value_parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.span import Span
 from omnigraph.syntax.cursor import LEAST_INTEGER, MOST_INTEGER

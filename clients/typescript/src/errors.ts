@@ -86,7 +86,7 @@ export class ServerError extends OmniGraphError {
   override readonly name = 'ServerError'
 }
 
-/** No server answers; nothing was done. */
+/** No server answers, or an answer broke off; nothing was changed. */
 export class UnreachableError extends OmniGraphError {
   override readonly name = 'UnreachableError'
 }

@@ -1,6 +1,6 @@
 /** Requests: sends a call to the server, again where that is safe, and reads the answer. */
 
-import { describedError, InputError, OmniGraphError, OutcomeUnknownError, ServerError, undescribedError, UnreachableError } from './errors.ts'
+import { describedError, InputError, OmniGraphError, OutcomeUnknownError, undescribedError, UnreachableError } from './errors.ts'
 import type { ServerEvent } from './events.ts'
 import { readEvents } from './events.ts'
 import type { Sent, Value } from './json.ts'
@@ -263,7 +263,7 @@ function brokenOff(error: unknown, last: string, signal: AbortSignal | undefined
   if (signal?.aborted) return signal.reason
   if (!(error instanceof TypeError)) return error
   const about = { cause: error, hint: 'the server has a limit, or ended; its log says which' }
-  return describedError(200, last) ?? new ServerError(`the answer broke off: ${reasonOf(error)}`, 'remote_failed', 'internal', about)
+  return describedError(200, last) ?? new UnreachableError(`the answer broke off: ${reasonOf(error)}`, 'remote_failed', 'unreachable', about)
 }
 
 function reasonOf(error: unknown): string {

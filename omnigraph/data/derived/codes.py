@@ -6,11 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.numbering import Numbers, to_numbers
+from omnigraph.data.derived.numbering import NO_ROW, Numbers, to_numbers
 from omnigraph.data.values.comparison import IDENTITY, unify_zeros
 
 _MOST = 2**62
 _SPARSE = 4
+# So many of the first rows have all of the values, where a column has far fewer values than rows.
+_HEAD = 1 << 14
+_FEW = 16
 
 
 def encode(column: pa.Array) -> Numbers:
@@ -39,9 +42,20 @@ def number_combinations(columns: Sequence[Numbers], count: int) -> tuple[Numbers
         found, width = found * wide + more, width * wide
     if len(columns) > 1:
         found, width = _close_gaps(found)
+    return _find_first(found, width), found
+
+
+def _find_first(codes: Numbers, width: int) -> Numbers:
+    """Return the first row of each code; all codes from 0 to `width` are there."""
+    if width * _FEW < _HEAD < len(codes):
+        first = np.full(width, NO_ROW)
+        first[codes[:_HEAD][::-1]] = np.arange(_HEAD - 1, -1, -1)
+        if first.min() >= 0:
+            return first
     first = np.empty(width, np.int64)
-    first[found[::-1]] = np.arange(count - 1, -1, -1)  # NumPy keeps the last of several writes
-    return first, found
+    # NumPy keeps the last of several writes.
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return first
 
 
 def _close_gaps(column: Numbers) -> tuple[Numbers, int]:
@@ -52,7 +66,9 @@ def _close_gaps(column: Numbers) -> tuple[Numbers, int]:
     if most - least <= _SPARSE * len(column):
         shifted = column - least if least else column
         present = np.zeros(most - least + 1, np.int64)
-        present[shifted] = 1
+        present[shifted[:_HEAD]] = 1
+        if not present.all():
+            present[shifted] = 1
         if present.all():
             return shifted, len(present)
         places = np.cumsum(present) - 1

@@ -211,7 +211,9 @@ def _split_addresses(addresses: Addresses) -> tuple[Numbers, Numbers]:
 
 def to_numbers(column: pa.Array) -> Numbers:
     """Return a column of whole numbers as a NumPy array; NO_ROW for null."""
-    found: Numbers = column.cast(pa.int64()).fill_null(NO_ROW).to_numpy(zero_copy_only=False)
+    whole = column.cast(pa.int64())
+    known = whole.fill_null(NO_ROW) if whole.null_count else whole
+    found: Numbers = known.to_numpy(zero_copy_only=False)
     return found
 
 

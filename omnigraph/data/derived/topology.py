@@ -145,7 +145,7 @@ class Topology:
 
     def __init__(self, most_bytes: int, disk: DiskCache | None = None) -> None:
         self.cache = MemoryCache(most_bytes)
-        self._disk = disk
+        self.disk = disk
         self.generation = 0
         self._costs: Counter[Hashable] = Counter()
         self._used: set[str] = set()
@@ -202,7 +202,7 @@ class Topology:
         return _Described(known)
 
     def _stored_statistics(self, family: Family) -> "_Described":
-        stored = None if self._disk is None else self._disk.get(family)
+        stored = None if self.disk is None else self.disk.get(family)
         return _Described(None if stored is None else from_arrays(stored.arrays))
 
     def coded(self, table: Table, name: str) -> CodedColumn | None:
@@ -269,7 +269,7 @@ class Topology:
     def _has(self, family: Family) -> bool:
         if self.cache.newest(family) is not None:
             return True
-        return self._disk is not None and self._disk.has(family)
+        return self.disk is not None and self.disk.has(family)
 
     def _numbering(self, table: Table, family: Family) -> Numbering:
         self.generation += 1
@@ -283,7 +283,7 @@ class Topology:
         return Numbering(base, (table.version,))
 
     def _stored_numbering(self, family: Family) -> Numbering | None:
-        stored = None if self._disk is None else self._disk.get(family)
+        stored = None if self.disk is None else self.disk.get(family)
         if stored is None:
             return None
         addresses, positions = stored.numbers("addresses"), stored.numbers("positions")
@@ -351,7 +351,7 @@ class Topology:
         return _VersionedAdjacency(made, edges.table.version, edges.lineages)
 
     def _stored_adjacency(self, family: Family) -> _VersionedAdjacency | None:
-        stored = None if self._disk is None else self._disk.get(family)
+        stored = None if self.disk is None else self.disk.get(family)
         if stored is None:
             return None
         edges = stored.numbers("edges") if "edges" in stored.arrays else None
@@ -383,8 +383,8 @@ class Topology:
         return found if is_small else None
 
     def _store(self, family: Family, versions: tuple[int, ...], arrays: Arrays, size: int) -> None:
-        if self._disk is not None and size >= _LEAST_STORED:
-            self._disk.put(family, versions, arrays)
+        if self.disk is not None and size >= _LEAST_STORED:
+            self.disk.put(family, versions, arrays)
 
 
 def _numbering_family(table: Table) -> Family:

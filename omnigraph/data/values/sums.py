@@ -40,14 +40,14 @@ class ExactSum:
             with np.errstate(invalid="ignore"):
                 self.special += float(values[~finite].sum())
             values, weights = values[finite], None if weights is None else weights[finite]
-        power, bits = _measure(values, weights)
-        if bits is None:
+        size = _measure(values, weights)
+        if size.bits is None:
             own = np.ones(len(values), np.int64) if weights is None else weights
             each = zip(values.tolist(), own.tolist(), strict=True)
             self.units += sum(_to_units(value) * weight for value, weight in each)
             return
         one = np.zeros(len(values), np.int64)
-        parts, _ = _cut(values, one, 1, weights, power, bits)
+        parts, _ = _cut(values, one, 1, weights, size)
         self.units += sum(_to_units(float(part[0])) for part in parts)
 
     def round(self) -> float:
@@ -64,26 +64,38 @@ def sum_floats(
     values: Floats, groups: Integers, count: int, weights: Integers | None = None
 ) -> Floats:
     """Return the sum of each group as the nearest float; a value counts as its weight says."""
-    most_power, bits = _measure(values, weights)
-    if bits is None:
+    size = _measure(values, weights)
+    if size.bits is None:
         return _sum_one_by_one(values, groups, count, weights)
-    parts, powers = _cut(values, groups, count, weights, most_power, bits)
-    special = _sum_special(values, groups, count)
-    sums = _round_parts(parts, powers, bits) if parts else np.zeros(count)
+    parts, powers = _cut(values, groups, count, weights, size)
+    special = None if size.is_finite else _sum_special(values, groups, count)
+    sums = _round_parts(parts, powers, size.bits) if parts else np.zeros(count)
     return sums if special is None else np.where(special == 0, sums, special)
 
 
-def _measure(values: Floats, weights: Integers | None) -> tuple[int, int | None]:
-    """Return the power of two above all values, and the bits of a part; None when too large."""
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """The power of two above all finite values, and whether all are finite.
+
+    `bits` are those of a part; None when values or weights are too large to be cut.
+    """
+
+    power: int
+    bits: int | None
+    is_finite: bool
+
+
+def _measure(values: Floats, weights: Integers | None) -> _Size:
     most = _greatest(values)
-    if not isfinite(most):
+    is_finite = isfinite(most)
+    if not is_finite:
         most = _greatest(values[np.isfinite(values)])
     power = int(np.frexp(most)[1])
     total = float(len(values) if weights is None else weights.sum(dtype=np.float64))
     weight_bits = int(np.frexp(total)[1])
     if power > _MOST_POWER or weight_bits > _MOST_WEIGHT_BITS:
-        return power, None
-    return power, min(_MOST_BITS, _DIGITS - 1 - weight_bits)
+        return _Size(power, None, is_finite)
+    return _Size(power, min(_MOST_BITS, _DIGITS - 1 - weight_bits), is_finite)
 
 
 def _greatest(values: Floats) -> float:
@@ -96,28 +108,33 @@ def _cut(
     groups: Integers,
     count: int,
     weights: Integers | None,
-    most_power: int,
-    bits: int,
+    size: _Size,
 ) -> tuple[list[Floats], list[int]]:
     """Return for powers of two, from the greatest down, the exact sums of the groups' parts."""
-    first = _LEAST_POWER + (most_power - _LEAST_POWER - 1) // bits * bits
+    bits, is_finite = size.bits, size.is_finite
+    assert bits is not None
+    first = _LEAST_POWER + (size.power - _LEAST_POWER - 1) // bits * bits
     sums: list[Floats] = []
     powers: list[int] = []
-    size, is_finite = max(_BLOCK, count), isfinite(_greatest(values))
-    for start in range(0, len(values), size):
-        own = slice(start, start + size)
-        block = _Block(
-            values[own].copy() if is_finite else np.where(np.isfinite(values[own]), values[own], 0),
-            groups[own],
-            None if weights is None else weights[own],
-        )
+    step = max(_BLOCK, count)
+    # Memory that is asked for again and again costs more than what is done in it.
+    rest, part = (np.empty(min(step, len(values))) for _ in range(2))
+    usual = 0
+    for start in range(0, len(values), step):
+        own = slice(start, start + step)
+        mine = values[own]
+        np.copyto(rest[: len(mine)], mine if is_finite else np.where(np.isfinite(mine), mine, 0))
+        weighted = None if weights is None else weights[own]
+        block = _Block(rest[: len(mine)], part, groups[own], weighted)
         at = 0
-        while block.drop_empty():
+        # As many parts as most values of the block before had are cut without looking.
+        while at < usual or block.drop_empty():
             if at == len(sums):
                 sums.append(np.zeros(count))
                 powers.append(first - at * bits)
             sums[at] += block.cut(powers[at], count)
             at += 1
+            usual = max(usual, at if len(block.rest) == len(mine) else 0)
     return sums, powers
 
 
@@ -126,14 +143,16 @@ class _Block:
     """What is left of some values, and the groups and weights that they have."""
 
     rest: Floats
+    part: Floats
     groups: Integers
     weights: Integers | None
 
     def drop_empty(self) -> bool:
         """Return whether anything is left; where it is little, leave the zeros out."""
-        left = np.count_nonzero(self.rest)
+        there = self.rest != 0
+        left = np.count_nonzero(there)
         if left * _SPARSE < len(self.rest):
-            kept = np.flatnonzero(self.rest)
+            kept = np.flatnonzero(there)
             self.rest, self.groups = self.rest[kept], self.groups[kept]
             self.weights = None if self.weights is None else self.weights[kept]
         return bool(left)
@@ -142,7 +161,8 @@ class _Block:
         """Take from each value its multiple of 2 to the power; return their sums by group."""
         # A float that this is added to has no lower digits any more.
         shift = ldexp(1.5, power + _DIGITS - 1)
-        part = self.rest + shift
+        part = self.part[: len(self.rest)]
+        np.add(self.rest, shift, out=part)
         part -= shift
         self.rest -= part
         if self.weights is not None:

@@ -8,8 +8,8 @@ from omnigraph.query import ast
 from omnigraph.query.checked import OrderKey, RowCount
 from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import Nearest, ParamRef
-from omnigraph.query.parser import RANKINGS
 from omnigraph.query.resolve import ExpressionResolver, constant
+from omnigraph.query.value_parser import RANKINGS
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.schema.types import BLOB, ListType, VectorType, is_integer
 from omnigraph.syntax.literal import Literal

@@ -8,7 +8,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from omnigraph.query.functions import FUNCTIONS
-from omnigraph.query.parser import AGGREGATES, COLLECT, PATH_PARTS, RANKINGS, TEXT_FUNCTIONS
+from omnigraph.query.value_parser import (
+    AGGREGATES,
+    COLLECT,
+    PATH_PARTS,
+    RANKINGS,
+    TEXT_FUNCTIONS,
+)
 from omnigraph.schema.types import Scalar
 
 # What a query is made of.

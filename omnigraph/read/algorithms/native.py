@@ -76,11 +76,6 @@ def _networkit() -> Any:  # noqa: ANN401 - a module
     return networkit
 
 
-def _weak(graph: "networkit.Graph", _: NativeTask) -> "np.ndarray":
-    found = _networkit().components.ConnectedComponents(graph).run()
-    return np.array(found.getPartition().getVector())
-
-
 def _strong(graph: "networkit.Graph", _: NativeTask) -> "np.ndarray":
     found = _networkit().components.StronglyConnectedComponents(graph).run()
     return np.array(found.getPartition().getVector())
@@ -124,7 +119,6 @@ def _betweenness(graph: "networkit.Graph", task: NativeTask) -> "np.ndarray":
 
 
 _RUNS: Mapping[str, Callable[["networkit.Graph", NativeTask], "np.ndarray"]] = {
-    "weak": _weak,
     "strong": _strong,
     "cores": _cores,
     "triangles": _triangles,
@@ -133,7 +127,6 @@ _RUNS: Mapping[str, Callable[["networkit.Graph", NativeTask], "np.ndarray"]] = {
 }
 # Nanoseconds for each node and link.
 _COSTS = {
-    "weak": 300,
     "strong": 400,
     "cores": 800,
     "triangles": 1_200,

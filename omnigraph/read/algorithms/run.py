@@ -9,6 +9,7 @@ from omnigraph.errors import InputError
 from omnigraph.query.checked import Direction
 from omnigraph.read.algorithms.apart import run_task
 from omnigraph.read.algorithms.asked import Algorithm, AlgorithmCall, Method, Scope
+from omnigraph.read.algorithms.joined import join_nodes
 from omnigraph.read.algorithms.labels import number_groups, propagate_labels
 from omnigraph.read.algorithms.native import NativeTask
 from omnigraph.read.algorithms.network import Network, read_network
@@ -59,10 +60,11 @@ def _values(call: AlgorithmCall, network: Network, deadline: Deadline) -> "np.nd
             return rank_pages(links, deadline, call.damping, call.tolerance)
         case Algorithm.BETWEENNESS:
             return _betweenness(call, network, deadline)
+        case Algorithm.COMPONENTS if call.followed is Direction.BOTH:
+            ends = network.sources, network.targets
+            return number_groups(join_nodes(len(network), *ends, deadline))
         case Algorithm.COMPONENTS:
-            is_weak = call.followed is Direction.BOTH
-            links = network.pairs() if is_weak else network.links(call.followed)
-            task = NativeTask("weak" if is_weak else "strong", links, directed=not is_weak)
+            task = NativeTask("strong", network.links(call.followed), directed=True)
             return number_groups(_run_if_any(task, deadline))
         case Algorithm.COMMUNITIES if call.method is Method.LOUVAIN:
             links = network.pairs()
@@ -97,7 +99,7 @@ def _run_if_any(task: NativeTask, deadline: Deadline) -> "np.ndarray":
     """Return the answer of a task; without any links nothing has to be computed."""
     if len(task.links):
         return run_task(task, deadline)
-    is_parted = task.name in ("weak", "strong", "louvain")
+    is_parted = task.name in ("strong", "louvain")
     return np.arange(task.links.count) if is_parted else np.zeros(task.links.count, np.int64)
 
 

@@ -103,7 +103,7 @@ class Aggregation:
         """Return sums as the nearest floats, so they do not depend on the order of the rows."""
         if not np.issubdtype(numbers.dtype, np.floating):
             return self._sum_exactly(groups, numbers, weights).astype(np.float64)
-        return sum_floats(numbers.astype(np.float64), groups, self.count, weights)
+        return sum_floats(numbers.astype(np.float64, copy=False), groups, self.count, weights)
 
     def _add(self, groups: Numbers, values: "np.ndarray", weights: Numbers | None) -> "np.ndarray":
         values = values if weights is None else values * weights

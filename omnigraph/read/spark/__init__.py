@@ -7,6 +7,7 @@ estimate     about how many rows a plan makes at most, to divide the work among 
 lowering     a read plan as operations on frames of Spark, with the same rows in the same order
 usage        which properties of its variables a plan reads, and which variables a block shares
 matches      the rows of a query so far as a frame of Spark, and what its columns hold
+copies       columns of a table version in Parquet beside a graph, which Spark reads by itself
 frames       the nodes and edges of a snapshot as frames of Spark
 hops         which nodes are within so many hops of others, found on Spark one hop at a time
 held_hops    which nodes are within so many hops of others, found by tasks that hold all edges

@@ -8,7 +8,7 @@ from pyspark.sql import functions as fn
 from omnigraph.query.plan import Expand, NodeScan
 from omnigraph.read.spark.frames import EntityFrame, LinkFrame, SnapshotFrames
 from omnigraph.read.spark.matches import FrameMatches, join
-from omnigraph.read.spark.overflow import check_count
+from omnigraph.read.spark.overflow import check_count, sum_counts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -71,8 +71,7 @@ class FrameCounter:
 
     def _multiply(self, matches: FrameMatches, frame: "DataFrame", times: "Column") -> FrameMatches:
         weight = self._frames.frames.names.new()
-        before = fn.lit(1) if matches.weight is None else fn.col(matches.weight)
-        product = before.cast("decimal(19,0)") * times.cast("decimal(19,0)")
+        product = times if matches.weight is None else fn.col(matches.weight) * times
         return replace(matches, frame=frame.withColumn(weight, check_count(product)), weight=weight)
 
     def _count_root(self, root: NodeScan) -> "DataFrame":
@@ -86,7 +85,9 @@ class FrameCounter:
             frame = starts.frame.agg(fn.count(fn.lit(1)).alias(name))
         else:
             on = list(zip(entity.identity, worth.columns[:2], strict=True))
-            frame = join(starts.frame, worth, on).agg(_sum(fn.col(worth.columns[2])).alias(name))
+            frame = join(starts.frame, worth, on).agg(
+                sum_counts(fn.col(worth.columns[2])).alias(name)
+            )
         return frame.filter(fn.col(name) > 0)
 
     def _weigh_below(self, variable: str, starts: EntityFrame) -> "DataFrame | None":
@@ -98,7 +99,7 @@ class FrameCounter:
                 found = more
                 continue
             on = list(zip(found.columns[:2], more.columns[:2], strict=True))
-            one, other = (fn.col(each.columns[2]).cast("decimal(19,0)") for each in (found, more))
+            one, other = (fn.col(each.columns[2]) for each in (found, more))
             name = self._frames.frames.names.new()
             both = join(found, more, on)
             found = both.select(*found.columns[:2], check_count(one * other).alias(name))
@@ -109,12 +110,12 @@ class FrameCounter:
         linked = self._frames.link(expand, starts)
         ends = EntityFrame(linked.frame.select(list(linked.end.identity)).distinct(), linked.end)
         worth = self._weigh_below(expand.target, ends)
-        frame, each = linked.frame, fn.lit(1)
+        frame, total = linked.frame, fn.count(fn.lit(1))
         if worth is not None:
             on = list(zip(linked.end.identity, worth.columns[:2], strict=True))
-            frame, each = join(frame, worth, on), fn.col(worth.columns[2])
+            frame, total = join(frame, worth, on), sum_counts(fn.col(worth.columns[2]))
         names = self._frames.frames.names.new_list(3)
-        return frame.groupBy(*linked.start.identity).agg(_sum(each)).toDF(*names)
+        return frame.groupBy(*linked.start.identity).agg(total).toDF(*names)
 
 
 def repeat_rows(matches: FrameMatches) -> FrameMatches:
@@ -129,7 +130,3 @@ def repeat_rows(matches: FrameMatches) -> FrameMatches:
     each = fn.explode(fn.sequence(fn.lit(1).cast("bigint"), rest)).alias("each")
     frame = some.select(*kept, each).select(kept)
     return replace(matches, frame=frame, weight=None)
-
-
-def _sum(weights: "Column") -> "Column":
-    return check_count(fn.sum(weights.cast("decimal(19,0)")))

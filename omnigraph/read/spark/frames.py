@@ -13,8 +13,9 @@ from omnigraph.data.values.recast import recast
 from omnigraph.query.checked import Step
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.read.reader import DirectedEdge, Leg, Reader, find_ways
+from omnigraph.read.spark.copies import Copied, Copies
 from omnigraph.read.spark.matches import ColumnNames, EntityColumns, TypedProperty
-from omnigraph.schema.catalog import column_name
+from omnigraph.schema.catalog import EdgeType, column_name
 from omnigraph.spark.connector import to_arrow_schema, to_spark_schema, to_spark_type
 from omnigraph.storage.reading import read_columns
 
@@ -48,6 +49,14 @@ class LinkFrame:
     edge: EntityColumns | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _TableFrame:
+    """Some columns of a table, and whether each different row is there once."""
+
+    frame: "DataFrame"
+    is_once: bool
+
+
 @dataclass(frozen=True)
 class SnapshotFrames:
     """The tables of one snapshot, all read at the same commit."""
@@ -55,6 +64,7 @@ class SnapshotFrames:
     spark: "SparkSession"
     reader: Reader
     names: ColumnNames = field(default_factory=ColumnNames)
+    copies: Copies | None = None
 
     def scan(self, kind: EntityType, fields: Iterable[TypedProperty]) -> EntityFrame:
         """Return all rows of some types with these properties; null where a type lacks one."""
@@ -65,16 +75,28 @@ class SnapshotFrames:
         own = dict(zip(wanted, names[2:], strict=True))
         return EntityFrame(frame, EntityColumns(kind, names[0], names[1], own))
 
-    def pairs(self, steps: tuple[Step, ...], source: EntityType, target: EntityType) -> LinkFrame:
-        """Return every pair of nodes that steps join, once."""
+    def pairs(
+        self,
+        steps: tuple[Step, ...],
+        source: EntityType,
+        target: EntityType,
+        *,
+        repeated: bool = False,
+    ) -> LinkFrame:
+        """Return every pair of nodes that steps join, once; with `repeated` perhaps more often."""
+        ways = self.ways(steps, source, target)
+        found = [self._table(way.edge.name, self._ends(way), once=True) for way in ways]
         parts = [
-            self._table(way.edge.name, self._ends(way))
-            .toDF("start", "end")
-            .select("start", self._number(way.start), "end", self._number(way.end))
-            for way in self.ways(steps, source, target)
+            each.frame.toDF("start", "end").select(
+                "start", self._number(way.start), "end", self._number(way.end)
+            )
+            for each, way in zip(found, ways, strict=True)
         ]
         names = self.names.new_list(4)
-        frame = self._union(parts, [], width=2).distinct().toDF(*names)
+        frame = self._union(parts, [], width=2).toDF(*names)
+        are_apart = len({(way.start, way.end) for way in ways}) == len(ways)
+        is_once = are_apart and all(each.is_once for each in found)
+        frame = frame if repeated or is_once else frame.distinct()
         return LinkFrame(
             frame,
             EntityColumns(source, names[0], names[1]),
@@ -108,7 +130,7 @@ class SnapshotFrames:
         start, end = self._ends(way)
         known = self._find_columns(way.edge.name, wanted)
         columns = list(dict.fromkeys([start, end, "id", *known.values()]))
-        frame = self._table(way.edge.name, columns)
+        frame = self._table(way.edge.name, columns).frame
         at = dict(zip(columns, frame.columns, strict=True))
         return frame.select(
             fn.col(at[start]),
@@ -123,7 +145,7 @@ class SnapshotFrames:
     def _read_type(self, name: str, wanted: Sequence[TypedProperty]) -> "DataFrame":
         known = self._find_columns(name, wanted)
         columns = list(dict.fromkeys(["id", *known.values()]))
-        frame = self._table(name, columns)
+        frame = self._table(name, columns).frame
         at = dict(zip(columns, frame.columns, strict=True))
         values = (self._value(item, at.get(known.get(item, ""))) for item in wanted)
         return frame.select(fn.col(at["id"]), self._number(name), *values)
@@ -165,17 +187,38 @@ class SnapshotFrames:
         nothing = [fn.lit(None).cast(kind).alias(f"n{at}") for at, kind in enumerate(kinds)]
         return self.spark.range(0).select(nothing)
 
-    def _table(self, name: str, columns: Sequence[str]) -> "DataFrame":
-        """Return some columns of a type; a small table travels with the query."""
-        if self.reader.count(name) < FEW_ROWS:
-            frame = self._send_table(name, columns)
-        else:
-            read = self.spark.read.format("omnigraph").options(**self._options)
-            frame = read.options(type=name, columns=",".join(columns)).load()
-        return frame.toDF(*self.names.new_list(len(columns)))
+    def _table(self, name: str, columns: Sequence[str], *, once: bool = False) -> "_TableFrame":
+        """Return some columns of a type; a small table travels with the query.
 
-    def _send_table(self, name: str, columns: Sequence[str]) -> "DataFrame":
+        With `once` each different row is wanted once, and the frame says whether it is so.
+        """
+        keyed = once and _joins_once(self.reader.edge(name))
+        is_once = keyed
+        if self.reader.count(name) < FEW_ROWS:
+            frame, is_once = self._send_table(name, columns, once=once and not keyed), once
+        elif (copy := self._copied(name, columns, once=once and not keyed)) is not None:
+            frame, is_once = copy, once
+        else:
+            frame = self._scanned(name, columns)
+        return _TableFrame(frame.toDF(*self.names.new_list(len(columns))), is_once)
+
+    def _scanned(self, name: str, columns: Sequence[str]) -> "DataFrame":
+        read = self.spark.read.format("omnigraph").options(**self._options)
+        return read.options(type=name, columns=",".join(columns)).load()
+
+    def _copied(self, name: str, columns: Sequence[str], *, once: bool) -> "DataFrame | None":
+        """Return some columns from a copy of the table, or None if there is none."""
+        ordered = tuple(sorted(columns))
+        what = Copied(self.reader.stored(name), self.reader.table(name), ordered, once)
+        if self.copies is None or not what.is_worth_it:
+            return None
+        rows, scan = self.reader.count(name), lambda: self._scanned(name, ordered)
+        found = self.copies.frame(self.spark, what, rows, scan)
+        return None if found is None else found.select(*(f"v{ordered.index(c)}" for c in columns))
+
+    def _send_table(self, name: str, columns: Sequence[str], *, once: bool) -> "DataFrame":
         stored, rows = self.reader.stored(name), read_columns(self.reader.table(name), columns)
+        rows = rows.group_by(list(columns)).aggregate([]).select(list(columns)) if once else rows
         schema = to_spark_schema(stored, columns)
         kinds = to_arrow_schema(schema)
         pairs = zip(rows.columns, kinds.types, strict=True)
@@ -189,3 +232,8 @@ class SnapshotFrames:
         given = {_VARIABLES.get(name, name): value for name, value in store.options.items()}
         known = {name: value for name, value in given.items() if name.lower().startswith("aws_")}
         return {"path": store.root, "snapshot": snapshot.commit.id, **known}
+
+
+def _joins_once(edge: EdgeType) -> bool:
+    """Return whether no two edges of a type can join the same nodes."""
+    return any(set(names) <= set(_ENDS) for names in (edge.key, *edge.unique) if names)

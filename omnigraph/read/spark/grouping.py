@@ -33,7 +33,7 @@ from omnigraph.read.spark.matches import (
     FrameMatches,
     join_null_safe,
 )
-from omnigraph.read.spark.overflow import check_count, check_sum
+from omnigraph.read.spark.overflow import check_sum, sum_counts
 from omnigraph.read.spark.sums import sum_groups
 from omnigraph.schema.types import is_integer
 
@@ -216,8 +216,8 @@ class _FrameAggregation:
             present = self._value(expr).isNotNull()
         if self._weight is None:
             return fn.count(fn.when(present, 1))
-        weights = fn.when(present, fn.col(self._weight)).cast("decimal(19,0)")
-        return fn.coalesce(check_count(fn.sum(weights)), fn.lit(0).cast("bigint"))
+        weights = fn.when(present, fn.col(self._weight))
+        return fn.coalesce(sum_counts(weights), fn.lit(0).cast("bigint"))
 
     def _sum_integers(self, expr: Aggregate, column: str) -> "Column":
         """Return an exact sum, or an average, of whole numbers."""

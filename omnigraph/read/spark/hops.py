@@ -104,7 +104,7 @@ class _FrameWalk:
 
     def _step(self, pairs: "DataFrame", kind: EntityType) -> "DataFrame":
         """Return the pairs that one more step leads to."""
-        step = self._frames.pairs(self._expand.steps, kind, self._target)
+        step = self._frames.pairs(self._expand.steps, kind, self._target, repeated=True)
         on = list(zip(self._names[2:], step.start.identity, strict=True))
         further = join(pairs, step.frame, on)
         reached = [*self._names[:2], *step.end.identity]

@@ -49,6 +49,7 @@ from omnigraph.read.execution import Execution
 from omnigraph.read.operators.order import last_row
 from omnigraph.read.operators.project import result_type
 from omnigraph.read.operators.scan import point_ids
+from omnigraph.read.spark.copies import Copies
 from omnigraph.read.spark.counting import FrameCounter, repeat_rows
 from omnigraph.read.spark.expressions import FrameExpressions, evaluate_fixed, unify_zeros
 from omnigraph.read.spark.frames import EntityFrame, LinkFrame, SnapshotFrames
@@ -91,19 +92,30 @@ class LoweredPlan:
     last: int | None = None
 
 
-def lower(execution: Execution, plan: ReadPlan, spark: "SparkSession", slices: int) -> LoweredPlan:
+def lower(
+    execution: Execution,
+    plan: ReadPlan,
+    spark: "SparkSession",
+    slices: int,
+    copies: Copies | None = None,
+) -> LoweredPlan:
     """Return the frame of a plan, sorted into `slices` slices."""
-    return _Lowering(execution, plan, spark, slices).lower(plan)
+    return _Lowering(execution, plan, spark, slices, copies).lower(plan)
 
 
 class _Lowering:
     """One plan on its way to Spark."""
 
     def __init__(
-        self, execution: Execution, plan: ReadPlan, spark: "SparkSession", slices: int
+        self,
+        execution: Execution,
+        plan: ReadPlan,
+        spark: "SparkSession",
+        slices: int,
+        copies: Copies | None,
     ) -> None:
         catalog = execution.reader.snapshot.catalog
-        self.frames = SnapshotFrames(spark, execution.reader)
+        self.frames = SnapshotFrames(spark, execution.reader, copies=copies)
         self._execution = execution
         self._slices = slices
         self._search = FrameSearch(execution, self.frames)
@@ -292,7 +304,7 @@ class _Lowering:
     ) -> FrameMatches:
         """Return the rows whose two bound ends are joined; with a named edge, one for each edge."""
         starts = EntityFrame(matches.frame.select(list(source.identity)).distinct(), source)
-        linked = self._link(expand, starts, target.kind)
+        linked = self._link(expand, starts, target.kind, repeated=True)
         ends = (*linked.start.identity, *linked.end.identity)
         on = list(zip((*source.identity, *target.identity), ends, strict=True))
         if linked.edge is None or expand.edge_variable is None:
@@ -301,8 +313,13 @@ class _Lowering:
         found = matches.bind(frame, expand.edge_variable, linked.edge)
         return self._filter(found, expand.edge_filters)
 
-    def _link(self, expand: Expand, starts: EntityFrame, target: EntityType) -> LinkFrame:
-        """Return where the steps of an expand lead from some nodes, or from all."""
+    def _link(
+        self, expand: Expand, starts: EntityFrame, target: EntityType, *, repeated: bool = False
+    ) -> LinkFrame:
+        """Return where the steps of an expand lead from some nodes, or from all.
+
+        With `repeated` two nodes may be joined more than once.
+        """
         source = starts.entity.kind
         if expand.edge_variable is not None:
             fields = self._fields.get(expand.edge_variable, ())
@@ -311,7 +328,7 @@ class _Lowering:
             self._execution.bind(expand.edge_variable, linked.edge.kind)
             return linked
         if expand.hops.minimum == 1 and expand.hops.maximum == 1:
-            return self.frames.pairs(expand.steps, source, target)
+            return self.frames.pairs(expand.steps, source, target, repeated=repeated)
         return walk(self.frames, starts, expand, target)
 
     def link(self, expand: Expand, starts: EntityFrame) -> LinkFrame:
@@ -410,7 +427,7 @@ class _Lowering:
     def _of_read(self, read: ReadPlan) -> "DataFrame":
         """Return the columns of a read, whose variables are its own."""
         execution = replace(self._execution, domains={})
-        own = _Lowering(execution, read, self.frames.spark, self._slices)
+        own = _Lowering(execution, read, self.frames.spark, self._slices, self.frames.copies)
         matches = own._execute(own._one, read.operators)
         expressions = own._expressions(matches)
         shown = [expressions.value(_shown(matches, each)) for each in read.columns]

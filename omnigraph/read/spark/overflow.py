@@ -15,12 +15,19 @@ _MARK = "omnigraph overflow: "
 # A little less than I64 holds, as in the engine.
 _MOST_COUNTED = 9_200_000_000_000_000_000
 _LEAST, _MOST = -(2**63), 2**63 - 1
+# What Spark says of 64-bit integers. Only counts are added and multiplied as such.
+_LONG = "ARITHMETIC_OVERFLOW"
 
 
 def check_count(number: "Column") -> "Column":
-    """Return a count as a 64-bit integer; the job fails when it does not fit."""
-    fits = number <= fn.lit(str(_MOST_COUNTED)).cast("decimal(38,0)")
-    return fn.when(fits, number.cast("bigint")).when(number.isNotNull(), _raise(_COUNT))
+    """Return a count, which is a 64-bit integer; the job fails when it is more than we count."""
+    fits = number <= fn.lit(_MOST_COUNTED)
+    return fn.when(fits, number).when(number.isNotNull(), _raise(_COUNT))
+
+
+def sum_counts(counts: "Column") -> "Column":
+    """Return the sum of counts as a 64-bit integer; the job fails when it does not fit."""
+    return check_count(fn.sum(counts))
 
 
 def check_sum(number: "Column") -> "Column":
@@ -33,6 +40,8 @@ def check_sum(number: "Column") -> "Column":
 def find_overflow(failed: Exception) -> ResultOverflowError | None:
     """Return the overflow that made a job fail, or None if something else did."""
     text = str(failed)
+    if _LONG in text:
+        return ResultOverflowError(_COUNT)
     return next(
         (ResultOverflowError(each) for each in (_SUM, _COUNT) if f"{_MARK}{each}" in text), None
     )

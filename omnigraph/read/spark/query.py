@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from omnigraph.data.result import ResultStream
-from omnigraph.errors import BudgetError, CancelledError
+from omnigraph.errors import BudgetError, CancelledError, SparkError
 from omnigraph.query.plan import ReadPlan
 from omnigraph.read.execution import PlanRequest
 from omnigraph.read.road import count_rows_read
 from omnigraph.read.spark.computing import find_uncomputable
+from omnigraph.read.spark.copies import Copies
 from omnigraph.read.spark.estimate import estimate_rows
 from omnigraph.read.spark.lowering import LoweredPlan, lower
 from omnigraph.read.spark.opening import open_session
@@ -35,14 +36,23 @@ WorkResult = TypeVar("WorkResult")
 
 
 def read_on_spark(
-    plan: ReadPlan, snapshot: Snapshot, request: PlanRequest, settings: SparkSettings | None
+    plan: ReadPlan,
+    snapshot: Snapshot,
+    request: PlanRequest,
+    settings: SparkSettings | None,
+    copies: Copies | None = None,
 ) -> ResultStream:
     """Return the rows of a plan from this process's Spark session, which is started if need be."""
-    return stream_plan(plan, snapshot, request, session(settings or default_settings()))
+    spark = session(settings or default_settings())
+    return stream_plan(plan, snapshot, request, spark, copies)
 
 
 def stream_plan(
-    plan: ReadPlan, snapshot: Snapshot, request: PlanRequest, spark: "SparkSession"
+    plan: ReadPlan,
+    snapshot: Snapshot,
+    request: PlanRequest,
+    spark: "SparkSession",
+    copies: Copies | None = None,
 ) -> ResultStream:
     """Return the rows of a plan, which Spark begins to compute at once.
 
@@ -51,17 +61,48 @@ def stream_plan(
     rows = max(count_rows_read(plan, snapshot), estimate_rows(plan.operators, snapshot))
     own, slices = open_session(rows, spark)
     watch = _Watch(Tag(own), request)
-    execution = request.start(SparseReader(snapshot, {}))
-    found = watch.over(lambda: lower(execution, plan, own, slices))
-    return ResultStream(plan.name, found.pack.schema, _read_batches(found, watch, slices))
 
+    def lowered(copies: Copies | None) -> LoweredPlan:
+        execution = request.start(SparseReader(snapshot, {}))
+        return watch.over(lambda: lower(execution, plan, own, slices, copies))
 
-def _read_batches(found: LoweredPlan, watch: "_Watch", slices: int) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a result; whoever stops before the end also ends the jobs."""
-    packed = found.pack.frame(found.matches.frame)
-    rows = _collect_at_once(packed, watch) if slices == 1 else _collect_by_slice(packed, watch)
+    def lowered_again(failed: SparkError) -> LoweredPlan:
+        if copies is None or not copies.used:
+            raise failed
+        copies.drop_used()
+        return lowered(None)
+
     try:
-        yield from _cut_rows(map(found.pack.unpack, rows), found.first, found.last)
+        found = lowered(copies)
+    except SparkError as failed:
+        found = lowered_again(failed)
+    batches = _read_batches(found, watch, slices, lowered_again)
+    return ResultStream(plan.name, found.pack.schema, batches)
+
+
+def _read_batches(
+    found: LoweredPlan, watch: "_Watch", slices: int, again: Callable[[SparkError], LoweredPlan]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a result; whoever stops before the end also ends the jobs.
+
+    When Spark fails before the first of them, `again` returns a plan to try instead, or raises.
+    """
+
+    def read(found: LoweredPlan) -> Iterator[pa.RecordBatch]:
+        packed = found.pack.frame(found.matches.frame)
+        rows = _collect_at_once(packed, watch) if slices == 1 else _collect_by_slice(packed, watch)
+        return _cut_rows(map(found.pack.unpack, rows), found.first, found.last)
+
+    try:
+        batches = read(found)
+        try:
+            first = next(batches, None)
+        except SparkError as failed:
+            batches = read(again(failed))
+            first = next(batches, None)
+        if first is not None:
+            yield first
+            yield from batches
     finally:
         watch.tag.interrupt()
 
