@@ -37,13 +37,13 @@ def connect(address: str) -> socket.socket:
     return socket.create_connection((host, int(port)), timeout=10)
 
 
-def exchange(address: str, *parts: bytes, seconds: float = 3.0) -> Reply:
+def exchange(address: str, *parts: bytes, seconds: float = 10.0) -> Reply:
     """Send bytes, and give what comes back until the server closes or is silent for so long."""
     with closing(connect(address)) as found:
         return talk(found, parts, seconds)
 
 
-def talk(found: socket.socket, parts: Iterable[bytes], seconds: float = 3.0) -> Reply:
+def talk(found: socket.socket, parts: Iterable[bytes], seconds: float = 10.0) -> Reply:
     """Send bytes on an open connection, and give what comes back."""
     with suppress(BrokenPipeError, ConnectionResetError):
         for part in parts:

@@ -16,7 +16,7 @@ from omnigraph.server.limits import Limits, parse_limit
 from tests.deploy.folder import CLUSTER, write
 from tests.deploy.serving import applied, fleet
 from tests.sample import new_graph
-from tests.server.serving import QUICK, Served, serving
+from tests.server.serving import PATIENT, Served, serving
 
 ROWS = "".join(
     f'{{"type": "Person", "data": {{"slug": "p{number}", "name": "{"n" * 200}"}}}}\n'
@@ -30,7 +30,7 @@ TINIEST = 2_000
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("served"), replace(QUICK, threads=4)) as found:
+    with serving(tmp_path_factory.mktemp("served"), replace(PATIENT, threads=4)) as found:
         found.graph.create_branch("draft")
         found.graph.branch("draft").load(ROWS)
         yield found

@@ -1,5 +1,6 @@
 """Connections: what no well-behaved client sends neither gets through nor holds the server up."""
 
+import select
 import socket
 import time
 from collections.abc import Iterator
@@ -12,12 +13,20 @@ import pytest
 
 from omnigraph.server.limits import Limits
 from tests.server.raw import AUTHORIZED, connect, exchange, post, talk
-from tests.server.serving import ALL, QUICK, Served, serving
+from tests.server.serving import ALL, PATIENT, Served, serving
 
 HOST = b"Host: localhost\r\n"
 JSON = b"Content-Type: application/json"
 _DELETE = b"DELETE /branches/victim HTTP/1.1\r\nHost: localhost\r\n" + AUTHORIZED + b"\r\n"
 _CHANGE = b'{"query_source": "x"}'
+HASTY = replace(PATIENT, header_seconds=1.0, body_seconds=1.0, ingest_seconds=1.0)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Serve with little patience for requests that come slowly."""
+    with serving(tmp_path_factory.mktemp("hasty"), HASTY) as found:
+        yield found
 
 
 @pytest.fixture(autouse=True)
@@ -111,28 +120,28 @@ def test_a_path_that_is_too_long_is_refused(served: Served) -> None:
     assert reply.statuses == [431]
 
 
+def _trickle(found: socket.socket, part: bytes) -> None:
+    """Send some bytes now and then until something comes back, which they must not put off."""
+    until = time.monotonic() + 60
+    while not select.select([found], [], [], 0.1)[0]:
+        assert time.monotonic() < until, "bytes that come now and then put the deadline off"
+        with suppress(ConnectionError):
+            found.sendall(part)
+
+
 def test_headers_that_come_too_slowly_end_the_connection(served: Served) -> None:
     with closing(connect(served.address)) as found:
         found.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
-        begun = time.monotonic()
-        # A byte now and then does not push the deadline.
-        while time.monotonic() - begun < QUICK.header_seconds - 0.2:
-            found.sendall(b"X")
-            time.sleep(0.1)
+        _trickle(found, b"X")
         reply = talk(found, [])
         assert reply.statuses == [408]
         assert reply.is_closed
-        assert time.monotonic() - begun < QUICK.header_seconds + 1
 
 
 def test_empty_lines_before_a_request_do_not_push_the_deadline(served: Served) -> None:
     with closing(connect(served.address)) as found:
-        begun = time.monotonic()
-        while time.monotonic() - begun < QUICK.header_seconds - 0.2:
-            found.sendall(b"\r\n")
-            time.sleep(0.1)
+        _trickle(found, b"\r\n")
         assert talk(found, []).is_closed
-        assert time.monotonic() - begun < QUICK.header_seconds + 1
 
 
 def test_a_connection_on_which_nothing_comes_is_closed(served: Served) -> None:
@@ -142,14 +151,10 @@ def test_a_connection_on_which_nothing_comes_is_closed(served: Served) -> None:
 def test_a_body_that_comes_too_slowly_is_refused(served: Served) -> None:
     with closing(connect(served.address)) as found:
         found.sendall(post("/read", JSON, b"Content-Length: 1000"))
-        begun = time.monotonic()
-        while time.monotonic() - begun < QUICK.body_seconds - 0.2:
-            found.sendall(b" ")
-            time.sleep(0.1)
+        _trickle(found, b" ")
         reply = talk(found, [])
         assert reply.statuses == [408]
         assert reply.is_closed
-        assert time.monotonic() - begun < QUICK.body_seconds + 2.5
 
 
 def test_a_body_of_chunks_that_never_say_anything_is_refused(served: Served) -> None:
@@ -187,7 +192,7 @@ def test_who_is_refused_cannot_go_on_sending(served: Served) -> None:
             while time.monotonic() - begun < 10:
                 found.sendall(b"1000\r\n" + b"a" * 0x1000 + b"\r\n")
                 time.sleep(0.01)
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 10
 
 
 def test_a_connection_is_kept_after_a_refusal_whose_body_was_read(served: Served) -> None:
@@ -212,7 +217,7 @@ def test_a_web_page_of_another_site_is_refused(served: Served) -> None:
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 BRANCHES = b"GET /branches HTTP/1.1\r\nHost: localhost\r\n" + AUTHORIZED + b"\r\n"
-FEW = replace(QUICK, connections=4, header_seconds=20.0, body_seconds=20.0)
+FEW = replace(PATIENT, connections=4)
 
 
 def _answered(found: socket.socket, request: bytes = HEALTH) -> bool:

@@ -19,7 +19,7 @@ from omnigraph.server.serve import Settings, app_of
 from omnigraph.server.tokens import AWS_SECRET, FILE, JSON, SINGLE, token_source
 from tests.sample import new_graph
 from tests.server.raw import connect, post
-from tests.server.serving import ADD, ALL, POLICY, QUICK, TOKENS, Served, serving
+from tests.server.serving import ADD, ALL, PATIENT, POLICY, TOKENS, Served, serving
 
 SLOW = "query q() { match { $a: Person $b: Person $c: Person $d: Person } return { count($a) } }"
 
@@ -173,7 +173,7 @@ class Asking:
 
 
 def test_a_stop_finishes_what_was_begun_and_takes_nothing_new(tmp_path: Path) -> None:
-    with serving(tmp_path, replace(QUICK, threads=1, share=1)) as served:
+    with serving(tmp_path, replace(PATIENT, threads=1, share=1)) as served:
         with _held(served, "owner"):
             asking = Asking(served)
             _until(lambda: served.server.app.admission.entered_by("owner"))
@@ -195,7 +195,7 @@ def _is_refused(address: str) -> bool:
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Give a server that works for one request of an actor at a time and takes three."""
-    limits = replace(QUICK, threads=2, share=1, waiting=1, query_seconds=0.7, query_bytes=1 << 20)
+    limits = replace(PATIENT, threads=2, share=1, waiting=1, query_seconds=0.7, query_bytes=1 << 20)
     with serving(tmp_path_factory.mktemp("busy"), limits) as found:
         _many(found, 400)
         yield found

@@ -1,7 +1,6 @@
 """Every route: who may send it, what it answers, and what it refuses."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import msgspec
 import pytest
@@ -14,9 +13,7 @@ from omnigraph.server.route import Route
 from omnigraph.server.table import TABLE
 from tests.server.raw import exchange
 from tests.server.samples import ROUTES, SAMPLES, UNKNOWN, nothing, path_of
-from tests.server.serving import QUICK, TOKENS, Served, serving
-
-PATIENT = replace(QUICK, header_seconds=60.0, body_seconds=60.0, ingest_seconds=60.0)
+from tests.server.serving import TOKENS, Served, serving
 
 GUARDED = [route for route in ROUTES if route.guard is not Audience.ANYBODY]
 JUDGED = [route for route in ROUTES if not isinstance(route.guard, Audience)]
@@ -25,8 +22,7 @@ WITH_BODY = [route for route in ROUTES if route.fields is not None]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Give a server that waits for bodies: what is too large may also take long to come."""
-    with serving(tmp_path_factory.mktemp("routes"), PATIENT) as found:
+    with serving(tmp_path_factory.mktemp("routes")) as found:
         yield found
 
 
