@@ -8,8 +8,10 @@ import argparse
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench import mixed
@@ -38,10 +40,10 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A way to take JSON lines in, and the process whose family works for it."""
+    """A way to take JSON lines in, and the clock of the cores that work for it."""
 
     work: Callable[[], object]
-    pid: int
+    worked: Callable[[], float]
 
 
 def _measure(folder: Path, stock: RawSpark, lines: int, runs: int) -> dict[str, object]:
@@ -49,23 +51,23 @@ def _measure(folder: Path, stock: RawSpark, lines: int, runs: int) -> dict[str, 
     data = folder / "mixed.jsonl"
     mixed.write_mixed(data, lines)
     session(SparkSettings(master=MASTER))
-    own = os.getpid()
+    ours, theirs = partial(cpu_seconds, os.getpid()), partial(cpu_seconds, stock.pid)
     ways = {
-        "load_spark": _Way(lambda: _load(folder, data, "spark"), own),
+        "load_spark": _Way(lambda: _load(folder, data, "spark"), ours),
         "stock_spark": _Way(
-            lambda: stock.convert(data, PEER_SCHEMA, folder / "peer.parquet"), stock.pid
+            lambda: stock.convert(data, PEER_SCHEMA, folder / "peer.parquet"), theirs
         ),
-        "load_inline": _Way(lambda: _load(folder, data, "inline"), own),
-        "duckdb": _Way(lambda: _read_json(folder, data), own),
+        "load_inline": _Way(lambda: _load(folder, data, "inline"), time.process_time),
+        "duckdb": _Way(lambda: _read_json(folder, data), time.process_time),
     }
     busy = [os.getloadavg()[0]]
     times: dict[str, list[float]] = {name: [] for name in ways}
     worked: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(runs + 1):
         for name, way in ways.items():
-            before = cpu_seconds(way.pid)
+            before = way.worked()
             times[name].append(seconds(way.work))
-            worked[name].append(cpu_seconds(way.pid) - before)
+            worked[name].append(way.worked() - before)
         busy.append(os.getloadavg()[0])
     wall = {name: timing(found[1:]) for name, found in times.items()}
     cores = {name: timing(found[1:]) for name, found in worked.items()}
