@@ -113,7 +113,7 @@ def _timing(seconds: list[float]) -> Timing:
 
 
 def _sizes(graph: Graph) -> dict[str, object]:
-    """Give how much a model has to read; a token is counted as three bytes.
+    """Return how much a model has to read; a token is counted as three bytes.
 
     Of a tool that is its name, its description and what it takes. Annotations are for the client.
     """

@@ -30,7 +30,7 @@ class Axis:
     unit: str
 
     def at(self, value: float) -> float:
-        """Give where a value is, from the left side of the chart."""
+        """Return where a value is, from the left side of the chart."""
         share = (value - self.first) / (self.last - self.first)
         return LEFT + max(0.0, min(1.0, share)) * (WIDTH - LEFT - 90)
 
@@ -39,7 +39,7 @@ Values = Mapping[str, Mapping[str, float]]
 
 
 def times(title: str, series: tuple[Series, ...], values: Values) -> str:
-    """Give milliseconds as bars whose length is the logarithm of them."""
+    """Return milliseconds as bars whose length is the logarithm of them."""
     every = [value for group in values.values() for value in group.values()] or [1.0]
     first, last = (
         floor(log10(min(every))),
@@ -55,7 +55,7 @@ def times(title: str, series: tuple[Series, ...], values: Values) -> str:
 
 
 def growth(title: str, series: tuple[Series, ...], values: Values) -> str:
-    """Give exponents as bars on both sides of zero."""
+    """Return exponents as bars on both sides of zero."""
     lines = ((0.0, "0: flat"), (0.5, "0.5: root"), (1.0, "1: linear"))
     axis = Axis(-0.25, 1.25, lines, "growth exponent; flat means that size does not matter")
     bars = {

@@ -52,7 +52,7 @@ def _peak_mb() -> float:
 
 
 def _read_mb() -> float:
-    """Give how much this process has read, from disk or from the page cache."""
+    """Return how much this process has read, from disk or from the page cache."""
     first = Path("/proc/self/io").read_text().splitlines()[0]
     return int(first.removeprefix("rchar: ")) / 1e6
 

@@ -44,7 +44,7 @@ def make_crowd(root: Path, branches: int) -> Graph:
 
 
 def name_of(number: int) -> str:
-    """Give the name of a branch."""
+    """Return the name of a branch."""
     return f"task/{number:05d}"
 
 

@@ -59,7 +59,7 @@ class Held:
 
 
 def short(value: float) -> str:
-    """Give a number with about three digits."""
+    """Return a number with about three digits."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
@@ -67,7 +67,7 @@ _Short: TypeAlias = tuple[str, str, float] | tuple[str, str, float, str]
 
 
 def _of(area: str, workload: str, *figures: _Short) -> Iterator[Figure]:
-    """Give figures that are bounded from above: finding, what it is, bound, and unit if not ms."""
+    """Return figures that are bounded from above: finding, what it is, bound, and unit if not ms."""
     for finding, what, most, *unit in figures:
         yield Figure(
             area=area,
@@ -365,7 +365,7 @@ FIGURES: tuple[Figure, ...] = (
 
 
 def held(figures: "tuple[Figure, ...]") -> list[Held]:
-    """Give every figure with what its workload found last."""
+    """Return every figure with what its workload found last."""
     runs = {workload: stored(workload) for workload in {each.workload for each in figures}}
     return [_held(each, runs[each.workload]) for each in figures]
 

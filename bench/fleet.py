@@ -162,7 +162,7 @@ def _rush(folder: Path) -> Findings:
 
 
 def _timed(work: Callable[[], object], runs: int) -> tuple[Timing, Timing]:
-    """Give the processor time and the wall time of some work, after a run that does not count."""
+    """Return the processor time and the wall time of some work, after a run that does not count."""
     cpu, wall = [], []
     for _ in range(runs + (runs > 1)):
         begun = time.process_time(), time.perf_counter()

@@ -90,7 +90,7 @@ class Ledger:
             raise SystemExit(f"{self.root}: OmniGraph counts {ours}, DuckDB {theirs}")
 
     def warm(self) -> Works:
-        """Give what reads, in a process that has read before."""
+        """Return what reads, in a process that has read before."""
         ask = self.graph.query
         works: dict[str, Callable[[], object]] = {
             "point_read": lambda: ask(POINT, number=self._some()),
@@ -108,7 +108,7 @@ class Ledger:
         return {name: partial(seconds, work) for name, work in works.items()}
 
     def cold(self) -> Works:
-        """Give what a new process does."""
+        """Return what a new process does."""
         ours, peer = str(self.root / "graph"), self.table
         return {
             "open": partial(self._in_a_process, "omnigraph", ours),
@@ -116,7 +116,7 @@ class Ledger:
         }
 
     def changing(self) -> Works:
-        """Give what writes; branches come last, because merging them brings the most rows."""
+        """Return what writes; branches come last, because merging them brings the most rows."""
         return {
             "insert": lambda: seconds(partial(self.graph.mutate, INSERT, number=self._new())),
             "insert_lance": self._lance_insert,
@@ -132,7 +132,7 @@ class Ledger:
         return self.rows + next(self.marks)
 
     def _words(self) -> str:
-        """Give a frequent and a rare word."""
+        """Return a frequent and a rare word."""
         mark = next(self.marks)
         return f"word{mark % 100} word{1_000 + mark * _STRIDE % 10_000}"
 
@@ -199,7 +199,7 @@ def make_ledger(root: Path, rows: int, commits: int) -> Ledger:
 
 
 def _accounts(numbers: "range | list[int]", owner: str = "nobody") -> pa.Table:
-    """Give accounts whose balance and words follow from their numbers."""
+    """Return accounts whose balance and words follow from their numbers."""
     chance, many = np.random.default_rng((DATA_SEED, numbers[0])), len(numbers)
     shares = 1 / (np.arange(VOCABULARY) + 10)
     words = iter(chance.choice(VOCABULARY, many * 6, p=shares / shares.sum()).tolist())

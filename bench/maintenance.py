@@ -115,7 +115,7 @@ def _people(first: int, many: int) -> pa.Table:
 
 
 def _text(number: int) -> str:
-    """Give a text of 240 characters that is like no other."""
+    """Return a text of 240 characters that is like no other."""
     return b64encode(np.random.default_rng((DATA_SEED, number)).bytes(180)).decode()
 
 

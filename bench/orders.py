@@ -37,7 +37,7 @@ class Written:
     params: Mapping[str, object] = field(default_factory=dict)
 
     def in_order(self, order: str) -> Question:
-        """Give the question with its parts in one of the three orders."""
+        """Return the question with its parts in one of the three orders."""
         declared, clauses, shown = self.gq
         patterns, rest = self.cypher
         selected, tables, where = self.sql
@@ -51,7 +51,7 @@ class Written:
 
 
 def _put(parts: Sequence[str], order: str) -> list[str]:
-    """Give parts as they are, from the last to the first, or every other one first."""
+    """Return parts as they are, from the last to the first, or every other one first."""
     if order == "turned":
         return [*reversed(parts)]
     return [*parts[1::2], *parts[::2]] if order == "mixed" else [*parts]

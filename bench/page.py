@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def page() -> str:
-    """Give the page as text."""
+    """Return the page as text."""
     found = held(FIGURES)
     parts = [_HEAD, _summary(found), f"![The nine questions, beside peers]({QUESTIONS_CHART})\n"]
     parts.append(f"![How times grow with rows and history]({GROWTH_CHART})\n")
@@ -117,7 +117,7 @@ def page() -> str:
 
 
 def questions_chart() -> str:
-    """Give the nine questions beside the peers."""
+    """Return the nine questions beside the peers."""
     findings = _findings("queries")
     found = {
         question.name.partition("_")[2].replace("_", " "): {
@@ -131,7 +131,7 @@ def questions_chart() -> str:
 
 
 def growth_chart() -> str:
-    """Give what times grow with, beside the peers that were measured too."""
+    """Return what times grow with, beside the peers that were measured too."""
     findings = _findings("scaling")
     found: dict[str, dict[str, float]] = {}
     for operation, what in OPERATIONS.items():
@@ -176,7 +176,7 @@ def _load() -> str:
 
 
 def _orders() -> str:
-    """Give what each question takes in each order, and the spread of every system."""
+    """Return what each question takes in each order, and the spread of every system."""
     findings, rows = _findings("orders"), []
     for question in (*QUESTIONS, TRIANGLES):
         name = question.name

@@ -68,5 +68,5 @@ def fill_duckdb(root: Path, folder: Path) -> None:
 
 
 def snake(name: str) -> str:
-    """Give the name of a type as SQL has it."""
+    """Return the name of a type as SQL has it."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

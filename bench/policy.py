@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def policy_text(rules: int, actors: int) -> str:
-    """Give a policy with a group for each rule, and the actors spread over the groups."""
+    """Return a policy with a group for each rule, and the actors spread over the groups."""
     groups = {f"g{n}": [f"a{m}" for m in range(n, actors, rules)] for n in range(rules)}
     listed = "\n".join(f"  {name}: [{', '.join(found)}]" for name, found in groups.items())
     allowed = "\n".join(

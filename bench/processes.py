@@ -8,7 +8,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def family(root: int) -> set[int]:
-    """Give the numbers of a process and all its descendants."""
+    """Return the numbers of a process and all its descendants."""
     parents = {pid: int(fields[1]) for pid, fields in _stats().items()}
     found = {root}
     while more := {pid for pid, parent in parents.items() if parent in found} - found:
@@ -17,14 +17,14 @@ def family(root: int) -> set[int]:
 
 
 def cpu_seconds(root: int) -> float:
-    """Give how long cores worked for a process, its descendants and those that ended."""
+    """Return how long cores worked for a process, its descendants and those that ended."""
     stats, members = _stats(), family(root)
     times = [stats[pid][11:15] for pid in members if pid in stats]
     return sum(int(each) for own in times for each in own) / _TICKS
 
 
 def _stats() -> dict[int, list[str]]:
-    """Give what follows the name in the line of each process."""
+    """Return what follows the name in the line of each process."""
     found: dict[int, list[str]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

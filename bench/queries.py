@@ -71,7 +71,7 @@ class _Social:
     systems: dict[str, System] = field(default_factory=dict)
 
     def fill(self, sizes: Sizes) -> dict[str, object]:
-        """Give every system the same graph; nothing is read from it yet."""
+        """Return every system the same graph; nothing is read from it yet."""
         tables = social_tables(sizes.persons, sizes.follows)
         write_parquet(tables, self.folder)
         ours = init(self.folder / OURS, SCHEMA, durable=False)
@@ -156,7 +156,7 @@ class _Social:
         return found
 
     def _copy(self) -> Path:
-        """Give a copy of the filled graph; until the nine questions, nobody has read from it."""
+        """Return a copy of the filled graph; until the nine questions, nobody has read from it."""
         root = self.folder / "copied"
         shutil.rmtree(root, ignore_errors=True)
         shutil.copytree(self.folder / OURS, root)
@@ -169,7 +169,7 @@ def _follow(ours: OmniGraph, number: int) -> None:
 
 
 def _strangers(peer: DuckDb, count: int) -> list[int]:
-    """Give persons whom the seed does not follow."""
+    """Return persons whom the seed does not follow."""
     found = peer.connection.execute(
         """SELECT id FROM person WHERE id <> $seed
            AND id NOT IN (SELECT target FROM follows WHERE source = $seed)

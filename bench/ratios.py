@@ -52,7 +52,7 @@ class Pair:
 
 
 def shown(time: Timing) -> str:
-    """Give a time as it is read."""
+    """Return a time as it is read."""
     unit, size = ("s", 1000) if time.median_ms >= 10_000 else ("ms", 1)
     if time.runs == 1:
         return f"{short(time.median_ms / size)} {unit} (once)"
@@ -133,7 +133,7 @@ BESIDE: tuple[Beside, ...] = (
 
 
 def pairs(state: str) -> list[Pair]:
-    """Give all that was measured warm, or all that was measured cold."""
+    """Return all that was measured warm, or all that was measured cold."""
     runs = {each.workload: stored(each.workload) for each in BESIDE}
     found = (_pair(each, runs[each.workload]) for each in BESIDE if each.state == state)
     return [each for each in found if each is not None]

@@ -41,7 +41,7 @@ class RawSpark:
         self._send({"folder": str(folder)})
 
     def ask(self, sql: str, params: Mapping[str, object]) -> list[tuple[object, ...]]:
-        """Give the rows of a statement."""
+        """Return the rows of a statement."""
         return [tuple(row) for row in self._send({"sql": sql, "params": dict(params)})]
 
     def convert(self, data: Path, schema: str, target: Path) -> None:

@@ -45,7 +45,7 @@ class Derived:
 
 
 def over(above: Timing, below: Timing) -> Derived:
-    """Give how many times as long the one takes as the other."""
+    """Return how many times as long the one takes as the other."""
     return Derived(
         above.median_ms / below.median_ms,
         above.low_ms / below.high_ms,
@@ -54,14 +54,14 @@ def over(above: Timing, below: Timing) -> Derived:
 
 
 def rate(count: int, taken: Timing) -> Derived:
-    """Give how many of so many things are done in a second."""
+    """Return how many of so many things are done in a second."""
     return Derived(
         1000 * count / taken.median_ms, 1000 * count / taken.high_ms, 1000 * count / taken.low_ms
     )
 
 
 def exponent(small: Timing, large: Timing, times: int) -> Derived:
-    """Give the power of the size that the time grows with, when the size grew so many times."""
+    """Return the power of the size that the time grows with, when the size grew so many times."""
     grown = over(large, small)
     return Derived(*(log(each) / log(times) for each in (grown.value, grown.low, grown.high)))
 
@@ -90,7 +90,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def timing(times: list[float]) -> Timing:
-    """Give the timing of work that took so many seconds each time; once alone has no spread."""
+    """Return the timing of work that took so many seconds each time; once alone has no spread."""
     found = [each * 1000 for each in times]
     if len(found) == 1:
         return Timing(found[0], found[0], found[0], 1)
@@ -121,7 +121,7 @@ def store(workload: str, packages: list[str], findings: dict[str, object]) -> Pa
 
 
 def stored(workload: str) -> dict[str, Any] | None:
-    """Give the stored run of a workload, if there is one."""
+    """Return the stored run of a workload, if there is one."""
     path = RESULTS / f"{workload}.json"
     if not path.exists():
         return None

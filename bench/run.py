@@ -77,7 +77,7 @@ def store_run(done: Run) -> None:
 
 
 def last_run() -> Run | None:
-    """Give the record of the last run of all workloads, if there is one."""
+    """Return the record of the last run of all workloads, if there is one."""
     if not _RECORD.exists():
         return None
     found = json.loads(_RECORD.read_text())

@@ -75,7 +75,7 @@ class Load:
     statuses: list[int] = field(default_factory=list)
 
     def at(self, share: float) -> float:
-        """Give the time in milliseconds that a share of the requests did not exceed."""
+        """Return the time in milliseconds that a share of the requests did not exceed."""
         ordered = sorted(self.seconds)
         return ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1_000
 
@@ -287,7 +287,7 @@ def serving(root: Path, name: str = "graph", *options: str) -> Iterator[tuple[st
 
 
 def _memory(process: int) -> int:
-    """Give the memory of a process that no other one shares, in bytes."""
+    """Return the memory of a process that no other one shares, in bytes."""
     pages = Path(f"/proc/{process}/statm").read_text().split()
     return (int(pages[1]) - int(pages[2])) * os.sysconf("SC_PAGE_SIZE")
 

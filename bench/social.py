@@ -94,7 +94,7 @@ def write_social(path: Path, persons: int = 100_000, follows: int = 2_400_000) -
 
 
 def social_tables(persons: int, follows: int) -> dict[str, pa.Table]:
-    """Give the same graph as one table for each type, edges with the columns from and to."""
+    """Return the same graph as one table for each type, edges with the columns from and to."""
     columns: dict[str, dict[str, list[object]]] = {}
     for record in _records(random.Random(DATA_SEED), persons, follows):
         if "edge" in record:
@@ -125,7 +125,7 @@ def _records(chance: random.Random, persons: int, follows: int) -> Iterator[dict
 
 
 def _follows(chance: random.Random, persons: int, count: int) -> Iterator[tuple[int, int]]:
-    """Give so many pairs of persons, each pair once and nobody with themself."""
+    """Return so many pairs of persons, each pair once and nobody with themself."""
     seen: set[int] = set()
     while len(seen) < count:
         # The lower the number, the more followers: a few persons are followed by very many.

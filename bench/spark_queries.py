@@ -73,7 +73,7 @@ def _filled(folder: Path, peer: RawSpark, persons: int) -> Graph:
 
 
 def _asking(question: Question, graph: Graph, peer: RawSpark) -> dict[str, Asking]:
-    """Give the three ways to the answer; those of OmniGraph begin with the same text."""
+    """Return the three ways to the answer; those of OmniGraph begin with the same text."""
     sql, params = re.sub(r"\$(\w+)", r":\1", question.sql), dict(question.params)
 
     def ours(engine: str) -> list[tuple[object, ...]]:
@@ -108,7 +108,7 @@ def _measured(name: str, asking: dict[str, Asking], runs: int) -> dict[str, obje
 
 
 def _mean(findings: dict[str, object]) -> float:
-    """Give the geometric mean of what Spark takes for the nine questions, over Spark by hand."""
+    """Return the geometric mean of what Spark takes for the nine questions, over Spark by hand."""
     found = (findings[f"{each.name}_{OURS}_over_{PEER}"] for each in NINE)
     return geometric_mean(each.value for each in found if isinstance(each, Derived))
 

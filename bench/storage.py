@@ -80,7 +80,7 @@ def _durable(root: Path) -> dict[str, object]:
 
 
 def _raw_upsert(root: Path, graph: Graph) -> Callable[[], object]:
-    """Give the peer: one row replaced in a small Lance table by Lance's own upsert.
+    """Return the peer: one row replaced in a small Lance table by Lance's own upsert.
 
     It does not grow, so it tells how fast the machine is at the moment.
     """

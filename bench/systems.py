@@ -20,7 +20,7 @@ class System(Protocol):
     """Something that answers questions about the data it holds."""
 
     def ask(self, question: Question) -> Answer:
-        """Give the rows of the answer, from the text of the question."""
+        """Return the rows of the answer, from the text of the question."""
 
 
 class OmniGraph:
@@ -32,7 +32,7 @@ class OmniGraph:
         self.graph = omnigraph.open(root, durable=False)
 
     def ask(self, question: Question) -> Answer:
-        """Give the rows of the answer."""
+        """Return the rows of the answer."""
         found = self.graph.query(question.gq, **question.params)
         return [tuple(row.values()) for row in found.to_dicts()]
 
@@ -46,7 +46,7 @@ class Ladybug:
         self.connection = ladybug.Connection(ladybug.Database(str(root)))
 
     def ask(self, question: Question) -> Answer:
-        """Give the rows of the answer."""
+        """Return the rows of the answer."""
         found = self.connection.execute(question.cypher, dict(question.params))
         assert not isinstance(found, list)
         return [tuple(row) for row in found.get_all()]
@@ -61,7 +61,7 @@ class DuckDb:
         self.connection = duckdb.connect(str(root))
 
     def ask(self, question: Question) -> Answer:
-        """Give the rows of the answer."""
+        """Return the rows of the answer."""
         found = self.connection.execute(question.sql, dict(question.params))
         return [tuple(row) for row in found.fetchall()]
 
@@ -75,7 +75,7 @@ class LanceDb:
         self.table: Any = lancedb.connect(root).open_table("docs")
 
     def ask(self, question: Question) -> Answer:
-        """Give the best ten documents."""
+        """Return the best ten documents."""
         from lancedb.rerankers import RRFReranker
 
         point, words = question.params["point"], question.params["words"]

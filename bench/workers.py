@@ -122,7 +122,7 @@ def _noise(address: str, seconds: float) -> int:
 
 
 def _children(process: int) -> list[int]:
-    """Give the workers of a server."""
+    """Return the workers of a server."""
     listed = subprocess.run(
         ["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=True
     )
@@ -130,13 +130,13 @@ def _children(process: int) -> list[int]:
 
 
 def _processor_seconds(process: int) -> float:
-    """Give the processor time that a process has taken."""
+    """Return the processor time that a process has taken."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _memory(process: int) -> int:
-    """Give the memory of a process in bytes; what others share with it counts in part."""
+    """Return the memory of a process in bytes; what others share with it counts in part."""
     for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024

@@ -21,7 +21,7 @@ class Campaign:
     more: tuple[str, ...] = ()
 
     def command(self, share: float) -> list[str]:
-        """Give the command that runs a share of it."""
+        """Return the command that runs a share of it."""
         count = max(1, round(self.count * share))
         return [sys.executable, "-m", self.module, self.option, str(count), *self.more]
 
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _earlier() -> dict[str, object]:
-    """Give how those campaigns ended that were stored before."""
+    """Return how those campaigns ended that were stored before."""
     path = RESULTS / "campaign.json"
     return dict(json.loads(path.read_text())["findings"]) if path.exists() else {}
 

@@ -34,7 +34,7 @@ def new_graph(uri: str | Path, *, durable: bool = False) -> Graph:
 
 
 def people(ages: dict[str, int | None]) -> pa.Table:
-    """Give rows of persons with these ages; their name is made from their slug."""
+    """Return rows of persons with these ages; their name is made from their slug."""
     slugs = list(ages)
     names = [f"{slug} of the north" for slug in slugs]
     columns = {"id": slugs, "slug": slugs, "name": names, "age": list(ages.values())}
@@ -42,7 +42,7 @@ def people(ages: dict[str, int | None]) -> pa.Table:
 
 
 def knows(pairs: Iterable[tuple[str, str]]) -> pa.Table:
-    """Give rows of edges between persons; their id is made from both ends."""
+    """Return rows of edges between persons; their id is made from both ends."""
     ends = list(pairs)
     columns = {
         "id": [f"{a}-{b}" for a, b in ends],
@@ -72,7 +72,7 @@ def write(
 
 
 def ages(graph: Graph, target: str = "main") -> dict[str, int | None]:
-    """Give the age of every person at a branch or commit."""
+    """Return the age of every person at a branch or commit."""
     rows = graph.snapshot(target).table(PERSON).scan(["id", "age"]).to_pylist()
     found = {row["id"]: row["age"] for row in rows}
     assert len(found) == len(rows), "an id is there twice"
@@ -80,12 +80,12 @@ def ages(graph: Graph, target: str = "main") -> dict[str, int | None]:
 
 
 def edges(graph: Graph, target: str = "main") -> set[tuple[str, str]]:
-    """Give the ends of every Knows edge at a branch or commit."""
+    """Return the ends of every Knows edge at a branch or commit."""
     rows = graph.snapshot(target).table(KNOWS).scan(["src", "dst"]).to_pylist()
     return {(row["src"], row["dst"]) for row in rows}
 
 
 def access_of(graph: Graph) -> Access:
-    """Give what the handles of a graph at hand share."""
+    """Return what the handles of a graph at hand share."""
     assert isinstance(graph.backend, LocalBackend)
     return graph.backend.access

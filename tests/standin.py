@@ -220,7 +220,7 @@ def _read(bucket: Bucket, key: str, wanted: str | None) -> Reply:
 
 
 def _listing(bucket: Bucket, query: dict[str, str]) -> Reply:
-    """Give a page of a listing; a page holds as many objects as asked for, at most 1,000."""
+    """Return a page of a listing; a page holds as many objects as asked for, at most 1,000."""
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
     after = query.get("continuation-token") or query.get("start-after", "")
     with bucket.lock:

@@ -41,7 +41,7 @@ class Lane:
         return self.name == "local"
 
     def rounds(self, most: int) -> int:
-        """Give the number of repetitions: all on a local disk, fewer on a server."""
+        """Return the number of repetitions: all on a local disk, fewer on a server."""
         return most if self.is_local else max(2, most // 10)
 
     def skip_second_opinion(self) -> None:
@@ -51,7 +51,7 @@ class Lane:
 
 
 def s3_environment(address: str) -> dict[str, str]:
-    """Give the variables with which an S3 server is reached."""
+    """Return the variables with which an S3 server is reached."""
     return {
         "AWS_ENDPOINT_URL": address,
         "AWS_ACCESS_KEY_ID": _KEY,
@@ -66,7 +66,7 @@ def s3_environment(address: str) -> dict[str, str]:
 def lane(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Lane]:
-    """Give a fresh place on the local disk, on moto and on SeaweedFS."""
+    """Return a fresh place on the local disk, on moto and on SeaweedFS."""
     if request.param == "local":
         yield Lane("local", str(tmp_path / "graph"))
         return
@@ -101,13 +101,13 @@ def seaweedfs() -> Iterator[str]:
 
 @pytest.fixture
 def bucket() -> Bucket:
-    """Give what the stand-in server holds; a test may set how it misbehaves."""
+    """Return what the stand-in server holds; a test may set how it misbehaves."""
     return Bucket()
 
 
 @pytest.fixture
 def standin(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lane]:
-    """Give a fresh place on the stand-in server."""
+    """Return a fresh place on the stand-in server."""
     with running(bucket) as address:
         yield _s3_lane("standin", address, monkeypatch)
 
@@ -149,7 +149,7 @@ def s3_server() -> Iterator[str]:
 
 
 def _command(folder: Path, ports: list[int]) -> list[str]:
-    """Give the command: one process for all parts, on this machine alone, and few words."""
+    """Return the command: one process for all parts, on this machine alone, and few words."""
     identity = {
         "name": _KEY,
         "credentials": [{"accessKey": _KEY, "secretKey": _SECRET}],
@@ -210,7 +210,7 @@ def _request(method: str, address: str) -> None:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Give ports that nobody uses; all are held until the last is found, so that none repeats."""
+    """Return ports that nobody uses; all are held until the last is found, so that none repeats."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:

@@ -79,7 +79,7 @@ def vectors(graph: Graph) -> OmniGraphVectorStore:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OmniGraphVectorStore]:
-    """Give a store that tests share, and none of them changes."""
+    """Return a store that tests share, and none of them changes."""
     with init(tmp_path_factory.mktemp("library") / "g", DOCUMENTS, durable=False) as graph:
         yield _filled(graph)
 
@@ -110,7 +110,7 @@ def store(graph: Graph) -> OmniGraphPropertyGraphStore:
 
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OmniGraphPropertyGraphStore]:
-    """Give a store that tests share, and none of them changes."""
+    """Return a store that tests share, and none of them changes."""
     with init(tmp_path_factory.mktemp("people") / "g", graph_schema(2), durable=False) as graph:
         yield _people(graph)
 

@@ -38,26 +38,26 @@ class Answer:
 
     @property
     def rows(self) -> list[list[Any]]:
-        """Give the rows of the first table, without its columns."""
+        """Return the rows of the first table, without its columns."""
         lines = [line for line in self.text.splitlines()[1:] if line.startswith("[")]
         return [json.loads(line) for line in lines[1:]]
 
     @property
     def cursor(self) -> str | None:
-        """Give where the table goes on."""
+        """Return where the table goes on."""
         found = _CURSOR.search(self.text.splitlines()[0])
         return None if found is None else found[1]
 
     @property
     def commit(self) -> str:
-        """Give the commit that the answer names."""
+        """Return the commit that the answer names."""
         found = _COMMIT.search(self.text)
         assert found is not None, self.text
         return found[1]
 
     @property
     def branch(self) -> str:
-        """Give the branch of the agent that the answer names."""
+        """Return the branch of the agent that the answer names."""
         found = _BRANCH.search(self.text)
         assert found is not None, self.text
         return found[1]
@@ -88,12 +88,12 @@ class Agent:
         return answer.text
 
     async def tools(self) -> dict[str, Any]:
-        """Give the tools by name."""
+        """Return the tools by name."""
         return {each.name: each for each in (await self.client.list_tools()).tools}
 
 
 def command(*words: str, folder: Path, **variables: str) -> StdioServerParameters:
-    """Give how a server on standard input and output is started."""
+    """Return how a server on standard input and output is started."""
     return StdioServerParameters(
         command=sys.executable,
         args=["-c", "from omnigraph.cli.main import main; main()", "mcp", *words],
@@ -106,7 +106,7 @@ def command(*words: str, folder: Path, **variables: str) -> StdioServerParameter
 async def over_stdio(
     *words: str, folder: Path, mode: str = "legacy", **variables: str
 ) -> AsyncIterator[Agent]:
-    """Give an agent of a server that is a process of its own."""
+    """Return an agent of a server that is a process of its own."""
     params = command(*words, folder=folder, **variables)
     async with Client(params, mode=mode, read_timeout_seconds=SECONDS) as client:
         yield Agent(client)
@@ -116,7 +116,7 @@ async def over_stdio(
 async def over_http(
     served: Served, actor: str, *, mode: str = "legacy", path: str = "/mcp"
 ) -> AsyncIterator[Agent]:
-    """Give an agent of a server that is asked over HTTP."""
+    """Return an agent of a server that is asked over HTTP."""
     token = TOKENS[actor] if actor else None
     async with at_address(f"http://{served.address}{path}", token, mode=mode) as agent:
         yield agent
@@ -126,7 +126,7 @@ async def over_http(
 async def at_address(
     address: str, token: str | None, *, mode: str = "legacy"
 ) -> AsyncIterator[Agent]:
-    """Give an agent of a server at an address."""
+    """Return an agent of a server at an address."""
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     async with httpx2.AsyncClient(headers=headers, timeout=SECONDS) as http:
         transport = streamable_http_client(address, http_client=http)

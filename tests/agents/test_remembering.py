@@ -38,7 +38,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
 
 
 def shown(desk: Desk) -> tuple[set[str], set[str]]:
-    """Give the names of the tools and the prompts of a desk that are about memory."""
+    """Return the names of the tools and the prompts of a desk that are about memory."""
     tools = {each.name for each in shown_tools(desk)}
     prompts = {each.name for each in shown_prompts(desk)}
     return tools & MEMORY, prompts - {"propose_change", "review_branch"}

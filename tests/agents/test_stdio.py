@@ -147,7 +147,7 @@ _MAYFLY = "3999"
 
 
 def _child(folder: Path) -> int:
-    """Give the process that serves the agent of a folder."""
+    """Return the process that serves the agent of a folder."""
     found = [
         int(each.name)
         for each in Path("/proc").iterdir()

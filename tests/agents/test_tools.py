@@ -37,7 +37,7 @@ def graph(tmp_path: Path) -> Iterator[Graph]:
 
 
 def desk_of(graph: Graph, **how: Any) -> Desk:
-    """Give the desk of an agent whom no policy limits."""
+    """Return the desk of an agent whom no policy limits."""
     usual: dict[str, Any] = {
         "opened": lambda: graph.acting_as("ana"),
         "rights": rights_of("ana", None),
@@ -192,7 +192,7 @@ def test_a_text_of_the_graph_stays_a_value(graph: Graph) -> None:
 
 
 def _values(value: object) -> list[object]:
-    """Give all values that a table holds, however deep."""
+    """Return all values that a table holds, however deep."""
     if isinstance(value, dict):
         return [each for item in value.values() for each in _values(item)]
     if isinstance(value, list):

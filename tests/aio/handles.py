@@ -26,7 +26,7 @@ ITEMS = {"Log": "Commit", "Iterator[bytes]": "bytes"}
 
 
 def made() -> str:
-    """Give the module."""
+    """Return the module."""
     trees = [ast.parse(path.read_text()) for path in SOURCES]
     classes = [
         each

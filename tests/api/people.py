@@ -55,7 +55,7 @@ query remove($slug: String) { delete Person where slug = $slug }
 
 
 def people(root: Path) -> Graph:
-    """Give a new graph with a few people."""
+    """Return a new graph with a few people."""
     graph = init(root, SCHEMA)
     graph.load(ROWS)
     return graph

@@ -117,7 +117,7 @@ def test_the_layers_hold() -> None:
 
 
 def _imported(arguments: list[str]) -> set[str]:
-    """Give the heavy libraries that a command imports."""
+    """Return the heavy libraries that a command imports."""
     code = (
         "import sys; from omnigraph.cli.main import omnigraph\n"
         "try: omnigraph(sys.argv[1:])\n"

@@ -53,12 +53,12 @@ class Left:
 
 
 def empty() -> State:
-    """Give a graph without rows."""
+    """Return a graph without rows."""
     return {name: {} for name in (*NODES, *ENDS)}
 
 
 def after(before: State, query: Query) -> Left:
-    """Give what a query leaves of a state, which itself stays as it is."""
+    """Return what a query leaves of a state, which itself stays as it is."""
     if query.is_wrong:
         return Left(before, Counter(), (0, 0))
     state = {name: {key: dict(row) for key, row in rows.items()} for name, rows in before.items()}
@@ -75,7 +75,7 @@ def after(before: State, query: Query) -> Left:
 
 
 def comparable(state: State) -> dict[str, list[str]]:
-    """Give a state as sorted texts, in which ids that were made up are all alike.
+    """Return a state as sorted texts, in which ids that were made up are all alike.
 
     A text tells zeros apart and not-a-number is like itself.
     """

@@ -22,7 +22,7 @@ Answer = dict[str, Any]  # a receipt, or {"error": its code}
 
 
 def order(*statements: str, **terms: str) -> Order:
-    """Give what a process is told to do as one mutation."""
+    """Return what a process is told to do as one mutation."""
     return {"statements": statements, **terms}
 
 
@@ -55,7 +55,7 @@ def crowd(root: str, orders: Sequence[Order], folder: str) -> list[Answer]:
 
 
 def look(root: str) -> dict[str, Any]:
-    """Give what a graph holds, as a process sees it that opens it only now."""
+    """Return what a graph holds, as a process sees it that opens it only now."""
     graph = open_graph(root, read_only=True)
     operations = [commit.operation_id for commit in graph.log()]
     return {"content": json.loads(json.dumps(content(graph), default=str)), "log": operations}

@@ -161,7 +161,7 @@ class Text:
         return f"query it({declared}) {{ {' '.join(self.parts)} }}"
 
     def value(self, column: str, value: Value, kind: str) -> str:
-        """Give a value as text; what has no literal is a parameter."""
+        """Return a value as text; what has no literal is a parameter."""
         if isinstance(value, str) and kind != "Date":
             return f'"{value}"'
         if isinstance(value, int):
@@ -192,14 +192,14 @@ FIRST = Query(
 
 
 def rendered(query: Query) -> Text:
-    """Give a query as text."""
+    """Return a query as text."""
     text = Text()
     text.parts = [_statement(text, each) for each in query.statements]
     return text
 
 
 def random_query(random: Random) -> Query:
-    """Give a mutation of one to four statements."""
+    """Return a mutation of one to four statements."""
     count = random.choice((1, 1, 1, 2, 2, 3, 4))
     chance = random.random()
     if chance < 0.04:
@@ -244,7 +244,7 @@ def _insert(random: Random, name: str) -> Insert:
 
 
 def _values(random: Random, name: str, *, sparse: bool) -> Row:
-    """Give values of properties: of an update at least one, of an insert all that are needed."""
+    """Return values of properties: of an update at least one, of an insert all that are needed."""
     kinds = PROPERTIES[name]
     optional = [each for each, kind in kinds.items() if sparse or kind.endswith("?")]
     optional += [] if sparse else list(DEFAULTS.get(name, ()))

@@ -2,7 +2,7 @@
 
 
 def person(slug: str, **values: str) -> str:
-    """Give the statement that inserts a person; the values are texts of the language."""
+    """Return the statement that inserts a person; the values are texts of the language."""
     more = "".join(f", {name}: {value}" for name, value in values.items())
     named = "" if "name" in values else f', name: "{slug.title()}"'
     return f'insert Person {{ slug: "{slug}"{named}{more} }}'
@@ -13,6 +13,6 @@ def city(slug: str) -> str:
 
 
 def link(edge: str, source: str, target: str, **values: str) -> str:
-    """Give the statement that inserts an edge."""
+    """Return the statement that inserts an edge."""
     more = "".join(f", {name}: {value}" for name, value in values.items())
     return f'insert {edge} {{ from: "{source}", to: "{target}"{more} }}'

@@ -17,7 +17,7 @@ ORDERS = 60
 
 
 def wanted(number: int) -> Order:
-    """Give the order of a number; every third deletes a person with the edges it has by then."""
+    """Return the order of a number; every third deletes a person with the edges it has by then."""
     operation = f"op-{number}"
     if number % 3 == 2:
         return order(f'delete Person where slug = "p{number - 2}"', operation_id=operation)
@@ -31,7 +31,7 @@ def wanted(number: int) -> Order:
 
 
 def expected(done: int) -> dict[str, Any]:
-    """Give the ages and edges that there are after so many orders."""
+    """Return the ages and edges that there are after so many orders."""
     ages, edges = {"hub": 100}, set[tuple[str, str]]()
     for number in range(done):
         name, old = f"p{number}", f"p{number - 2}"
@@ -94,7 +94,7 @@ def _answered(acks: Path) -> list[dict[str, Any]]:
 
 
 def _seen(nursery: Nursery, root: str) -> dict[str, Any]:
-    """Give what a process sees that opens the graph only now."""
+    """Return what a process sees that opens the graph only now."""
     found = nursery.answer("look", root=root)["content"]
     ages = {row["id"]: row["age"] for row in found["Person"]}
     return {"ages": ages, "edges": sorted((row["src"], row["dst"]) for row in found["Knows"])}

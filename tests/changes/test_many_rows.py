@@ -20,7 +20,7 @@ CLEAR = "query clear() { delete Item where size > 0 }"
 
 @pytest.fixture(scope="module")
 def items(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
-    """Give a graph with many indexed rows; tests work on branches of their own."""
+    """Return a graph with many indexed rows; tests work on branches of their own."""
     graph = init(tmp_path_factory.mktemp("many") / "graph", SCHEMA, durable=False)
     graph.load(_items(0), type="Item", engine="inline")
     yield graph

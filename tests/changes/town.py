@@ -48,19 +48,19 @@ def do(graph: Graph | Branch, *statements: str, **params: object) -> Receipt:
 
 
 def refused(graph: Graph | Branch, *statements: str, **params: object) -> list[str]:
-    """Give the violations for which a mutation is refused, a line of text each."""
+    """Return the violations for which a mutation is refused, a line of text each."""
     return [each.render() for each in violations(graph, *statements, **params)]
 
 
 def violations(graph: Graph | Branch, *statements: str, **params: object) -> tuple[Violation, ...]:
-    """Give the violations for which a mutation is refused."""
+    """Return the violations for which a mutation is refused."""
     with pytest.raises(ViolationsError) as caught:
         do(graph, *statements, **params)
     return caught.value.violations
 
 
 def rows(graph: Graph, name: str, target: str = "main") -> list[Row]:
-    """Give the rows of a type, sorted by their ids."""
+    """Return the rows of a type, sorted by their ids."""
     snapshot = graph.snapshot(target)
     stored = snapshot.catalog.stored(name)
     assert stored is not None
@@ -73,33 +73,33 @@ def rows(graph: Graph, name: str, target: str = "main") -> list[Row]:
 
 
 def column(graph: Graph, name: str, property_: str) -> dict[str, Any]:
-    """Give one property of every row of a type by its id."""
+    """Return one property of every row of a type by its id."""
     return {row["id"]: row[property_] for row in rows(graph, name)}
 
 
 def ends(graph: Graph, name: str) -> list[tuple[str, str]]:
-    """Give the ends of every edge of a type."""
+    """Return the ends of every edge of a type."""
     return sorted((row["src"], row["dst"]) for row in rows(graph, name))
 
 
 def content(graph: Graph, target: str = "main") -> dict[str, list[Row]]:
-    """Give everything that a graph holds."""
+    """Return everything that a graph holds."""
     catalog = graph.snapshot(target).catalog
     return {name: rows(graph, name, target) for name in (*catalog.nodes, *catalog.edges)}
 
 
 def commits(graph: Graph) -> int:
-    """Give how many commits main has had since the graph was made."""
+    """Return how many commits main has had since the graph was made."""
     return graph.snapshot().version
 
 
 def counts(receipt: Receipt) -> tuple[int | None, int | None]:
-    """Give how many nodes and edges a change affected."""
+    """Return how many nodes and edges a change affected."""
     return receipt.affected_nodes, receipt.affected_edges
 
 
 def _kept_whole(values: pa.Array) -> pa.Array:
-    """Give times as Python keeps them: of a date64 it takes the day alone."""
+    """Return times as Python keeps them: of a date64 it takes the day alone."""
     return to_timestamps(values) if pa.types.is_date64(values.type) else values
 
 

@@ -47,7 +47,7 @@ class Scene:
         return done
 
     def told(self, done: Result) -> str:
-        """Give what a command printed, without what is never the same twice."""
+        """Return what a command printed, without what is never the same twice."""
         text = done.output.replace("\r\n", "\n")
         for secret, name in {str(self.folder): "<folder>", **self.hidden}.items():
             text = text.replace(secret, name)
@@ -59,7 +59,7 @@ class Scene:
 
 
 def leaves(group: click.Group = omnigraph, path: str = "") -> dict[str, click.Command]:
-    """Give every command that is no family, by what is typed for it."""
+    """Return every command that is no family, by what is typed for it."""
     found: dict[str, click.Command] = {}
     context = click.Context(group)
     for name in group.list_commands(context):
@@ -73,6 +73,6 @@ def leaves(group: click.Group = omnigraph, path: str = "") -> dict[str, click.Co
 
 
 def path_of(line: str) -> str:
-    """Give the command of a line."""
+    """Return the command of a line."""
     words = shlex.split(line)
     return next((name for name in leaves() if words[: len(name.split())] == name.split()), words[0])

@@ -37,7 +37,7 @@ class Fault:
         return f"{self.calls} {self.when} {self.effect}"
 
     def arguments(self, root: str) -> list[str]:
-        """Give strace's arguments for it."""
+        """Return strace's arguments for it."""
         calls = ",".join(f"?{call}" for call in self.calls.split(","))
         chosen = [f"-etrace={calls}", f"-einject={calls}:{self.effect}:when={self.when}"]
         if not self.files:
@@ -98,7 +98,7 @@ def _tried(command: list[str]) -> "subprocess.CompletedProcess[str]":
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    """Give a file system of a small size; the test is skipped where mounting is not allowed."""
+    """Return a file system of a small size; the test is skipped where mounting is not allowed."""
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     tried = _tried(command)

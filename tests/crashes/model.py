@@ -63,17 +63,17 @@ NOTHING: Model = {"branches": {}, "contents": {}}
 
 
 def person(number: int) -> str:
-    """Give the id of the person that an operation adds."""
+    """Return the id of the person that an operation adds."""
     return f"p{number}"
 
 
 def edge(number: int) -> str:
-    """Give the id of the edge that an operation adds: from its person to the counter."""
+    """Return the id of the edge that an operation adds: from its person to the counter."""
     return f"{person(number)}-counter"
 
 
 def applied(model: Model, operation: Operation) -> Model:
-    """Give the model after an operation; the one given stays as it is."""
+    """Return the model after an operation; the one given stays as it is."""
     branches, contents = dict(model["branches"]), dict(model["contents"])
     match operation.kind:
         case Kind.INIT:

@@ -58,7 +58,7 @@ class Scenario:
 
 
 def replayed(operations: Iterable[Operation], start: Model = NOTHING) -> Model:
-    """Give the model after some operations."""
+    """Return the model after some operations."""
     for operation in operations:
         start = applied(start, operation)
     return start
@@ -81,7 +81,7 @@ def _again(
 
 
 def _maintained(kind: Kind, *marks: tuple[str, int]) -> Scenario:
-    """Give a graph with a long history and a branch, on which maintenance has much to do."""
+    """Return a graph with a long history and a branch, on which maintenance has much to do."""
     appended = tuple(Operation(Kind.APPEND, number) for number in range(6, 10))
     before = (*BRANCHED, *appended, Operation(Kind.WRITE, 10, "draft"))
     operation, following = Operation(kind, 11), Operation(Kind.WRITE, 12)

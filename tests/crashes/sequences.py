@@ -24,7 +24,7 @@ _WEIGHTS = {
 
 
 def operations(chance: random.Random, model: Model, first: int) -> Iterator[Operation]:
-    """Give operations without end, each of which is possible after those before it."""
+    """Return operations without end, each of which is possible after those before it."""
     while True:
         operation = _operation(chance, model, first)
         yield operation
@@ -53,7 +53,7 @@ def _operation(chance: random.Random, model: Model, number: int) -> Operation:
 
 
 def possible(model: Model, wanted: list[Operation], acks: str) -> list[Model]:
-    """Give what a graph may be after a crash: all that was answered, and perhaps one more."""
+    """Return what a graph may be after a crash: all that was answered, and perhaps one more."""
     answered = acknowledged(acks)
     assert answered == [each.number for each in wanted[: len(answered)]], "acknowledged in order"
     for operation in wanted[: len(answered)]:
@@ -69,7 +69,7 @@ def started(nursery: Nursery, root: str, wanted: list[Operation], cut: int | Non
 
 
 def judged(ended: Ended) -> tuple[list[str], int]:
-    """Give the violations that a check found, and which candidate the graph agrees with."""
+    """Return the violations that a check found, and which candidate the graph agrees with."""
     answer: dict[str, Any] = ended.answer or {"raised": f"killed by signal {ended.signal}"}
     if "raised" in answer:
         return [f"the check itself failed: {answer['raised']}"], 0

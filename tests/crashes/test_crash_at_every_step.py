@@ -94,7 +94,7 @@ def _copy(template: Path, root: Path) -> None:
 def _on_both(
     nurseries: Pair, cuts: Iterable[int], crash: Callable[[Nursery, int], list[str]]
 ) -> list[list[str]]:
-    """Give what every cut leads to, in the order of the cuts; two at a time."""
+    """Return what every cut leads to, in the order of the cuts; two at a time."""
     shares = list(cuts)
 
     def share(which: int) -> list[list[str]]:

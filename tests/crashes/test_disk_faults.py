@@ -154,7 +154,7 @@ def _is_ours(answer: dict[str, str] | None) -> bool:
 
 
 def _candidates(outcome: str | None, operation: Operation = WRITE) -> list[Model]:
-    """Give what the graph may be, from what the process was told; None when it was killed."""
+    """Return what the graph may be, from what the process was told; None when it was killed."""
     before = replayed(WRITES)
     after = applied(before, operation)
     if outcome is not None and outcome == "done":

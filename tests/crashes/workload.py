@@ -89,7 +89,7 @@ def acknowledge(acks: str, operation: Operation) -> None:
 
 
 def acknowledged(acks: str | Path) -> list[int]:
-    """Give the numbers of the operations that were answered."""
+    """Return the numbers of the operations that were answered."""
     path = Path(acks)
     return [int(line) for line in path.read_text().splitlines()] if path.exists() else []
 

@@ -39,7 +39,7 @@ class Block:
         return self.info == "pg schema"
 
     def promised(self, word: str) -> str | None:
-        """Give the code after `error=` or `warning=` in the info string."""
+        """Return the code after `error=` or `warning=` in the info string."""
         options = [part.partition("=") for part in self.info.split()[1:]]
         return next((value for name, _, value in options if name == word), None)
 
@@ -48,12 +48,12 @@ class Block:
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """Give the fenced blocks of a page in their order."""
+    """Return the fenced blocks of a page in their order."""
     return list(_blocks(page))
 
 
 def all_blocks(*languages: str) -> list[Block]:
-    """Give the blocks of all pages that are in one of these languages."""
+    """Return the blocks of all pages that are in one of these languages."""
     return [block for page in PAGES for block in blocks_of(page) if block.language in languages]
 
 

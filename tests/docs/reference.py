@@ -18,7 +18,7 @@ are for, and [documents.schema.json](documents.schema.json) what they print with
 
 
 def reference() -> str:
-    """Give the page."""
+    """Return the page."""
     parts = [_HEAD, *_sections(omnigraph, "omnigraph")]
     return "\n".join(parts)
 

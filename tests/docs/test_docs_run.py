@@ -116,7 +116,7 @@ def test_dots_match_any_lines_and_nothing_else_does() -> None:
 
 
 def commands_of(text: str) -> list[Command]:
-    """Give the commands of a console block, each with the lines up to the next one."""
+    """Return the commands of a console block, each with the lines up to the next one."""
     commands: list[Command] = []
     for line in text.splitlines():
         if line.startswith("$ "):
@@ -129,7 +129,7 @@ def commands_of(text: str) -> list[Command]:
 
 
 def run_command(line: str, folder: Path, *programs: Path) -> tuple[str, ...]:
-    """Give the lines that a command prints, on either stream; it finds programs there first."""
+    """Return the lines that a command prints, on either stream; it finds programs there first."""
     path = os.pathsep.join(map(str, [*programs, Path(sys.executable).parent, os.environ["PATH"]]))
     done = subprocess.run(
         ["sh", "-c", line],
@@ -163,7 +163,7 @@ def matches(expected: Sequence[str], printed: Sequence[str]) -> bool:
 
 
 def _parts(expected: Sequence[str]) -> list[tuple[str, ...]]:
-    """Give the runs of lines between the dots; one more than there are dots."""
+    """Return the runs of lines between the dots; one more than there are dots."""
     parts: list[list[str]] = [[]]
     for line in expected:
         if line == "...":
@@ -205,6 +205,6 @@ def _without_blocks(page: Path) -> str:
 
 
 def _anchors(page: Path) -> set[str]:
-    """Give the anchors of a page's headings, as GitHub makes them."""
+    """Return the anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"(?m)^#+ (.+)$", re.sub(r"(?ms)^```.*?^```$", "", page.read_text()))
     return {re.sub(r"[^\w\- ]", "", each).strip().lower().replace(" ", "-") for each in headings}

@@ -39,19 +39,19 @@ def test_every_example_stands_under_its_own_code() -> None:
 
 
 def sections() -> list[tuple[str, str | None]]:
-    """Give the code and the title of each section, in the order of the page."""
+    """Return the code and the title of each section, in the order of the page."""
     found = map(SECTION.match, PAGE.read_text().splitlines())
     return [(match[1], match[2]) for match in found if match]
 
 
 def class_codes() -> set[str]:
-    """Give the codes that the classes of the error tree carry themselves."""
+    """Return the codes that the classes of the error tree carry themselves."""
     kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
     return {kind.code for kind in kinds if issubclass(kind, OmniGraphError)}
 
 
 def promised(block: Block) -> str | None:
-    """Give the code that an example has to produce."""
+    """Return the code that an example has to produce."""
     return block.promised("error") or block.promised("warning")
 
 

@@ -115,13 +115,13 @@ def type_of(record: dict[str, Any]) -> StoredType:
 
 
 def values_of(record: dict[str, Any]) -> dict[str, Value]:
-    """Give the values of a record as their types hold them; raises BadValue."""
+    """Return the values of a record as their types hold them; raises BadValue."""
     kinds = type_of(record).properties
     return {name: coerce(value, kinds[name].type) for name, value in record["data"].items()}
 
 
 def id_of(record: dict[str, Any]) -> str:
-    """Give the id of a node, which is its key."""
+    """Return the id of a node, which is its key."""
     node, values = catalog().nodes[record["type"]], values_of(record)
     return key_id([values[name] for name in node.key], [node.properties[n].type for n in node.key])
 

@@ -73,7 +73,7 @@ class Provider:
 
 
 def failed(status: int, message: str, **headers: str) -> Reply:
-    """Give an answer that is an error, in the form that both providers use."""
+    """Return an answer that is an error, in the form that both providers use."""
     body = {"error": {"message": message, "status": "FAILED", "details": []}}
     return Reply(
         status, json.dumps(body).encode(), {k.replace("_", "-"): v for k, v in headers.items()}
@@ -81,7 +81,7 @@ def failed(status: int, message: str, **headers: str) -> Reply:
 
 
 def raw_vector(text: str, dimension: int, task: str) -> list[float]:
-    """Give the vector that the stand-ins have for a text; its length is not 1."""
+    """Return the vector that the stand-ins have for a text; its length is not 1."""
     seed = sha256(f"{task} {text}".encode()).digest()
     return [float(seed[at % len(seed)]) - 100.5 for at in range(dimension)]
 
@@ -96,7 +96,7 @@ def running() -> Iterator[Provider]:
 
 
 def _openai(request: Received, spoils: Callable[[Rows], Rows]) -> object:
-    """Give the vectors in the wrong order, as `index` allows."""
+    """Return the vectors in the wrong order, as `index` allows."""
     assert request.headers["authorization"] == f"Bearer {KEY}"
     assert set(request.body) == {"model", "input", "dimensions"}
     rows = spoils(_rows(request.body["input"], request.body["dimensions"], ["none"] * 2048))

@@ -17,7 +17,7 @@ GOLDEN = [-0.548410595, -0.313618921, 0.520655467, -0.574288148]
 
 
 def by_hand(text: str, dimension: int) -> list[float]:
-    """Give the vector of a text, computed one number at a time."""
+    """Return the vector of a text, computed one number at a time."""
     state, numbers = fnv1a64(text), []
     for _ in range(dimension):
         state ^= state << 13 & 2**64 - 1

@@ -22,15 +22,15 @@ def result(graph: Graph, body: str, /, params: str = "", **given: object) -> Res
 
 
 def rows(graph: Graph, body: str, /, params: str = "", **given: object) -> list[tuple[object, ...]]:
-    """Give the rows of a read as tuples."""
+    """Return the rows of a read as tuples."""
     return [tuple(row.values()) for row in result(graph, body, params, **given)]
 
 
 def column(graph: Graph, body: str, /, params: str = "", **given: object) -> list[object]:
-    """Give the only column of a read."""
+    """Return the only column of a read."""
     return [only for (only,) in rows(graph, body, params, **given)]
 
 
 def pairs(graph: Graph, body: str, /, params: str = "", **given: object) -> dict[Any, Any]:
-    """Give the two columns of a read as a dict, in the order of the rows."""
+    """Return the two columns of a read as a dict, in the order of the rows."""
     return {row[0]: row[1] for row in rows(graph, body, params, **given)}

@@ -15,7 +15,7 @@ class NoValue(Exception):
 
 
 def called(function: str, values: Sequence[Any], kind: ValueType) -> object:
-    """Give the value of a function or operator; raises NoValue."""
+    """Return the value of a function or operator; raises NoValue."""
     if function in _FUNCTIONS:
         found = _FUNCTIONS[function](*values)
     elif len(values) == 1:
@@ -27,7 +27,7 @@ def called(function: str, values: Sequence[Any], kind: ValueType) -> object:
 
 
 def converted(value: Any, kind: ValueType) -> object:
-    """Give the same value in another type; raises NoValue when it has none."""
+    """Return the same value in another type; raises NoValue when it has none."""
     found = _fitting(value, kind)
     if found != value:
         raise NoValue
@@ -79,7 +79,7 @@ def _moved(sign: str, left: Any, right: Any) -> Any:
 
 
 def _fitting(value: Any, kind: ValueType) -> Any:
-    """Give a number as its type holds it; raises NoValue if it does not."""
+    """Return a number as its type holds it; raises NoValue if it does not."""
     if kind in INTEGER_BOUNDS:
         least, most = INTEGER_BOUNDS[kind]
         if not least <= value <= most:

@@ -84,7 +84,7 @@ class RandomQuery:
         return {name: value for name, (_, value) in self.params.items()}
 
     def smaller(self) -> "Iterator[RandomQuery]":
-        """Give the same query with one part less, in every way."""
+        """Return the same query with one part less, in every way."""
         for shorter in _shorter(self.clauses):
             yield replace(self, clauses=shorter)
         for having in _shorter(self.having):
@@ -126,7 +126,7 @@ class RandomQuery:
 
 
 def _shorter(clauses: tuple[Clause, ...]) -> Iterator[tuple[Clause, ...]]:
-    """Give the clauses without one of them, at any depth."""
+    """Return the clauses without one of them, at any depth."""
     for at, clause in enumerate(clauses):
         before, after = clauses[:at], clauses[at + 1 :]
         yield (*before, *after)
@@ -192,7 +192,7 @@ class _Writer:
         return self.random.random() < probability
 
     def weighed(self, counts: Mapping[str, int]) -> str:
-        """Give a type, most likely one with many rows."""
+        """Return a type, most likely one with many rows."""
         return self.random.choices(list(counts), [count + 0.2 for count in counts.values()])[0]
 
     def new(self, prefix: str) -> str:
@@ -210,7 +210,7 @@ class _Writer:
         return self.united(found) if self.chance(0.07) else found
 
     def united(self, query: RandomQuery) -> RandomQuery:
-        """Give a query of two reads: with the same columns, and with other rows."""
+        """Return a query of two reads: with the same columns, and with other rows."""
         others = list(query.clauses)
         places = [at for at, each in enumerate(others) if _is_condition(each)]
         if places and self.chance(0.8):
@@ -258,7 +258,7 @@ class _Writer:
         return f" {{ {', '.join(given)} }}"
 
     def traversal(self, scope: list[Variable]) -> list[str]:
-        """Give a traversal that starts at a variable in scope, if there is one."""
+        """Return a traversal that starts at a variable in scope, if there is one."""
         nodes = [each for each in scope if each.is_node]
         starts = [(each, edge) for each in nodes for edge in self.edges_of(each.types)]
         busy = [pair for pair in starts if self.edge_counts[pair[1].name]]
@@ -288,20 +288,20 @@ class _Writer:
         return [f"{ends[0]} {label}{edges}{hops} {ends[1]}{path}", *more]
 
     def path(self, used: list[EdgeType], hops: str) -> str:
-        """Give the name of the paths of a traversal, sometimes; none in a block."""
+        """Return the name of the paths of a traversal, sometimes; none in a block."""
         if self.depth or not hops or not used[0].chains or not self.chance(0.35):
             return ""
         self.paths.append(f"$w{len(self.paths)}")
         return f" as {self.paths[-1]} {self.pick(('shortest', 'shortest', 'all shortest'))}"
 
     def twins(self, edge: EdgeType, start: Variable) -> list[EdgeType]:
-        """Give another edge that leads out of a variable, sometimes."""
+        """Return another edge that leads out of a variable, sometimes."""
         others = [each for each in self.catalog.edges.values() if each is not edge]
         leading = [each for each in others if each.source in start.types]
         return [self.pick(leading)] if leading and self.chance(0.25) else []
 
     def steps(self, used: list[EdgeType]) -> tuple[str, str, Variable | None]:
-        """Give the edges of a traversal as text, the hops, and sometimes a named edge."""
+        """Return the edges of a traversal as text, the hops, and sometimes a named edge."""
         chained = used[0].chains and len({(each.source, each.target) for each in used}) == 1
         words = [f"<{_written(e)}>" if e.chains and self.chance(0.2) else _written(e) for e in used]
         hops, named = "", None
@@ -314,7 +314,7 @@ class _Writer:
         return "|".join(words), hops, named
 
     def target(self, types: tuple[str, ...], scope: list[Variable]) -> tuple[str, list[str]]:
-        """Give what a traversal leads to: a new variable, a known one, or one without a name."""
+        """Return what a traversal leads to: a new variable, a known one, or one without a name."""
         known = [each for each in scope if each.is_node and set(each.types) == set(types)]
         chance = self.random.random()
         if chance < 0.13 and known:
@@ -328,7 +328,7 @@ class _Writer:
         return str(bound), []
 
     def closing(self, scope: list[Variable]) -> list[str]:
-        """Give a traversal between two variables of the blocks around, sometimes."""
+        """Return a traversal between two variables of the blocks around, sometimes."""
         known = {name: [v for v in scope if v.types == (name,)] for name in self.catalog.nodes}
         joined = [e for e in self.catalog.edges.values() if known[e.source] and known[e.target]]
         if not joined or not self.chance(0.15):
@@ -380,7 +380,7 @@ class _Writer:
         return clauses
 
     def exists(self, scope: list[Variable], depth: int) -> Block:
-        """Give a condition of which `exists { … }` is a part."""
+        """Return a condition of which `exists { … }` is a part."""
         inner = self.negation(scope, depth)
         before = self.pick(("", "", "not ", f"({self.predicate(scope)}) or "))
         if self.chance(0.15):
@@ -394,7 +394,7 @@ class _Writer:
         return [each for each in edges if each.source in types or each.target in types]
 
     def narrowed(self, start: Variable, types: set[str], scope: list[Variable]) -> Variable:
-        """Give a variable that a traversal leaves fewer types, from here on."""
+        """Return a variable that a traversal leaves fewer types, from here on."""
         left = tuple(each for each in start.types if each in types)
         found = replace(self.node(start.name, left), typed=start.typed)
         if start.interface:
@@ -462,7 +462,7 @@ class _Writer:
         return self.test_of(f"{one}.{name}", kind, name, scope)
 
     def test_of(self, side: str, kind: ValueType, name: str, scope: list[Variable]) -> str:
-        """Give a test of a value that suits its type."""
+        """Return a test of a value that suits its type."""
         if self.chance(0.15):
             return f"{side} is {self.pick(('null', 'not null', 'not null'))}"
         if isinstance(kind, ListType):
@@ -479,7 +479,7 @@ class _Writer:
         return f"{both[0]} {self.pick(operators)} {both[1]}"
 
     def operand(self, kind: ValueType, name: str, scope: list[Variable]) -> str:
-        """Give something to compare with: a constant, or a property of a variable."""
+        """Return something to compare with: a constant, or a property of a variable."""
         wanted: Callable[[ValueType], bool] = (
             is_number if is_number(kind) else (lambda k: k == kind)
         )
@@ -500,7 +500,7 @@ class _Writer:
     # What is computed
 
     def computed(self, scope: list[Variable], depth: int = 0) -> tuple[str, ValueType]:
-        """Give something that is computed from properties, and its type."""
+        """Return something that is computed from properties, and its type."""
         known = [(f"{each}.{key}", kind) for each in scope for key, kind in each.pairs]
         makers = [self.of_numbers, self.of_numbers, self.of_texts, self.of_dates, self.first_known]
         return self.pick(makers)(known, scope, depth)
@@ -596,13 +596,13 @@ class _Writer:
         return f"[{', '.join(self.constant(self.like(kind), name) for _ in range(count))}]"
 
     def like(self, kind: ValueType) -> ValueType:
-        """Give the type, or sometimes another one of numbers."""
+        """Return the type, or sometimes another one of numbers."""
         if is_number(kind) and self.chance(0.3):
             return self.pick(sorted(NUMBERS, key=str))
         return kind
 
     def constant(self, kind: ValueType, name: str = "") -> str:
-        """Give a literal or a parameter."""
+        """Return a literal or a parameter."""
         if self.chance(0.3):
             return self.param(str(kind), self.value(kind, name))
         value = self.value(kind, name)
@@ -661,7 +661,7 @@ class _Writer:
         return Shown(self.list_of(scope), self.new("l"), None)
 
     def list_of(self, scope: list[Variable], depth: int = 1) -> str:
-        """Give a list of values or of objects, which may have lists in them."""
+        """Return a list of values or of objects, which may have lists in them."""
         distinct = self.chance(0.25)
         if self.chance(0.5):
             item = self.column(scope, single=distinct)
@@ -689,7 +689,7 @@ class _Writer:
         return RandomQuery(projections=projections, having=tuple(having), order=tuple(order))
 
     def column(self, scope: list[Variable], *, single: bool) -> Shown:
-        """Give a projection; single ones can be told apart, as groups need it."""
+        """Return a projection; single ones can be told apart, as groups need it."""
         one, alias, chance = self.pick(scope), self.new("c"), self.random.random()
         if self.paths and self.chance(0.4):
             path = self.pick(self.paths)
@@ -712,7 +712,7 @@ class _Writer:
         return Shown(f"{one}.{name}", alias, kind)
 
     def shown_test(self, shown: list[Shown], scope: list[Variable]) -> str:
-        """Give a test of what is shown."""
+        """Return a test of what is shown."""
         if scope and self.chance(0.3):
             return self.predicate(scope)
         one = self.pick(shown)

@@ -111,7 +111,7 @@ class Oracle:
     _made: list[int] = field(default_factory=lambda: [0])
 
     def answer(self, read: CheckedRead | CheckedUnion) -> Answer:
-        """Give the rows of a read, or of a union of several."""
+        """Return the rows of a read, or of a union of several."""
         if isinstance(read, CheckedUnion):
             return self._united(read)
         found = self._kept_groups(read)
@@ -120,7 +120,7 @@ class Oracle:
         )
 
     def _united(self, union: CheckedUnion) -> Answer:
-        """Give the rows of several reads, each with its values as they are compared."""
+        """Return the rows of several reads, each with its values as they are compared."""
         rows = [
             (tuple(group.value(column.expr) for column in read.columns), self._shown(read, group))
             for each in union.reads
@@ -155,7 +155,7 @@ class Oracle:
     # Patterns
 
     def matches(self, pattern: Pattern, row: Row) -> Rows:
-        """Give a row with every way to match a pattern."""
+        """Return a row with every way to match a pattern."""
         rows, waiting = self._linked([row], list(pattern.links), set(row))
         known = set(row)
         for each in pattern.bound:
@@ -199,7 +199,7 @@ class Oracle:
         *,
         negates: bool = True,
     ) -> Rows:
-        """Give the rows that pass the conditions on what is known, first those that cannot fail."""
+        """Return the rows that pass the conditions on what is known, first those that cannot fail."""
         for each in tests:
             is_known = expr.variables(each) <= known and not _marks(each)
             if is_known and not expr.may_fail(each):
@@ -243,7 +243,7 @@ class Oracle:
         ]
 
     def _paths(self, source: Entity, target: Entity, link: Link) -> "list[Path]":
-        """Give the shortest paths, in the order of the ids of their nodes; not by a weight."""
+        """Return the shortest paths, in the order of the ids of their nodes; not by a weight."""
         assert link.path is not None
         assert link.path.weight is None
         distance = self._distances(source, link.steps).get(target)
@@ -257,7 +257,7 @@ class Oracle:
     def _simple(
         self, source: Entity, target: Entity, steps: tuple[Step, ...], most: int
     ) -> "list[Path]":
-        """Give every path without a repeated node; of parallel edges that of the least id."""
+        """Return every path without a repeated node; of parallel edges that of the least id."""
         done, open_paths = [], [Path((source,), ())]
         while open_paths:
             path = open_paths.pop()
@@ -287,7 +287,7 @@ class Oracle:
         return list(found.items())
 
     def _ways(self, step: Step, edge: Edge) -> list[tuple[Entity, Entity]]:
-        """Give the pairs of nodes that an edge leads from and to."""
+        """Return the pairs of nodes that an edge leads from and to."""
         kind = self.catalog.edges[step.edge]
         source, target = Entity(kind.source, edge.src), Entity(kind.target, edge.dst)
         match step.direction:
@@ -319,7 +319,7 @@ class Oracle:
         return self._near[source, steps]
 
     def _next(self, steps: tuple[Step, ...]) -> defaultdict[Entity, set[Entity]]:
-        """Give where one step leads from each node."""
+        """Return where one step leads from each node."""
         if steps not in self._steps:
             found: defaultdict[Entity, set[Entity]] = defaultdict(set)
             for step in steps:
@@ -332,7 +332,7 @@ class Oracle:
     # What follows the match
 
     def _groups(self, read: CheckedRead, rows: Rows) -> "list[_Group]":
-        """Give the rows in groups: by their keys, by their columns when distinct, or one by one."""
+        """Return the rows in groups: by their keys, by their columns when distinct, or one by one."""
         if _is_by_row(read):
             return [_Group(self, [row]) for row in rows]
         keys = [each.expr for each in read.columns if _is_key(each.expr, grouped=read.grouped)]
@@ -356,7 +356,7 @@ class Oracle:
         return groups
 
     def _ties(self, read: CheckedRead) -> "list[_Sorting]":
-        """Give what rows of equal keys are sorted by: the ids of the variables, or the columns."""
+        """Return what rows of equal keys are sorted by: the ids of the variables, or the columns."""
         if _is_by_row(read):
             return [self._id(name) for name in bound_by(read.pattern)]
         exprs = [column.expr for column in read.columns]
@@ -372,7 +372,7 @@ class Oracle:
         return lambda group: self.sorts(group.value(key.expr))
 
     def sorts(self, value: object) -> tuple[Any, ...]:
-        """Give what a value sorts by: null before all others, entities by id."""
+        """Return what a value sorts by: null before all others, entities by id."""
         if value is None:
             return (0,)
         if isinstance(value, Entity):
@@ -381,7 +381,7 @@ class Oracle:
         return (1, value)
 
     def count(self, given: RowCount | None) -> int | None:
-        """Give a number of rows."""
+        """Return a number of rows."""
         if given is None:
             return None
         found = given.value if isinstance(given, expr.Constant) else self.params[given.name]
@@ -392,14 +392,14 @@ class Oracle:
         return tuple(self._cell(column.expr, group.value(column.expr)) for column in read.columns)
 
     def shown(self, shown_as: expr.Expr, value: object) -> object:
-        """Give an item of a list as a result shows it."""
+        """Return an item of a list as a result shows it."""
         if isinstance(shown_as, expr.ObjectOf):
             assert isinstance(value, dict)
             return {name: self.shown(each, value[name]) for name, each in shown_as.fields}
         return self._cell(shown_as, value)
 
     def _cell(self, shown_as: expr.Expr, value: Any) -> object:
-        """Give a value as a result shows it: an entity as an object, a list as a list."""
+        """Return a value as a result shows it: an entity as an object, a list as a list."""
         if isinstance(shown_as, expr.PathPart):
             kind = shown_as.type.item
             assert isinstance(kind, expr.EntityType)
@@ -419,7 +419,7 @@ class Oracle:
         return shown
 
     def _shared(self, kind: expr.EntityType) -> Iterator[str]:
-        """Give the properties that all types have and an object shows."""
+        """Return the properties that all types have and an object shows."""
         stored = [self.catalog.stored(name) for name in kind.types]
         known = [each.properties for each in stored if each is not None]
         for name, item in known[0].items():
@@ -428,7 +428,7 @@ class Oracle:
                 yield name
 
     def property(self, entity: Entity, name: str) -> object:
-        """Give a property of a node or an edge; null when it has none."""
+        """Return a property of a node or an edge; null when it has none."""
         if name == "id":
             return entity.id
         if entity.type in self.data.nodes:
@@ -480,7 +480,7 @@ class _Group:
                 raise AssertionError(f"the oracle knows no {node}")
 
     def _computed(self, node: expr.ColumnRef | expr.PathPart) -> Any:
-        """Give whether something exists, or a part of a path."""
+        """Return whether something exists, or a part of a path."""
         row = self.rows[0]
         if isinstance(node, expr.PathPart):
             return getattr(row[node.path], node.part)
@@ -489,7 +489,7 @@ class _Group:
         return len(row[node.column[1:].removesuffix(".length")].edges)
 
     def truth(self, predicate: expr.Predicate) -> Truth:
-        """Give true, false, or None for unknown."""
+        """Return true, false, or None for unknown."""
         match predicate:
             case expr.And(items):
                 return self._all(items, self.truth)
@@ -515,7 +515,7 @@ class _Group:
         return found
 
     def _collect(self, collect: expr.Collect) -> list[object]:
-        """Give the items of the rows, each as a result shows it."""
+        """Return the items of the rows, each as a result shows it."""
         rows = self.rows
         for tie in reversed(collect.ties):
             rows = sorted(rows, key=lambda row: self.oracle.sorts(row[tie.variable]))
@@ -572,19 +572,19 @@ _Sorting: TypeAlias = Callable[[_Group], tuple[Any, ...]]
 
 
 def _marks(test: expr.Predicate) -> set[str]:
-    """Give the `exists { … }` that a condition asks."""
+    """Return the `exists { … }` that a condition asks."""
     return {name for name in expr.columns_of(test) if name.startswith(expr.MARK)}
 
 
 def bound_by(pattern: Pattern) -> Iterator[str]:
-    """Give the variables that a pattern binds, those of optional parts last."""
+    """Return the variables that a pattern binds, those of optional parts last."""
     yield from (each.name for each in pattern.bound)
     for optional in pattern.optionals:
         yield from bound_by(optional)
 
 
 def _alike(item: expr.Expr, rows: Rows) -> list[Rows]:
-    """Give the rows of each item: one, or with inner lists those of the same entities."""
+    """Return the rows of each item: one, or with inner lists those of the same entities."""
     fields = item.fields if isinstance(item, expr.ObjectOf) else ()
     if not any(isinstance(value, expr.Collect) for _, value in fields):
         return [[row] for row in rows]

@@ -57,7 +57,7 @@ def try_written_orders(
 
 
 def _rows(view: View, query: RandomQuery) -> list[str] | None:
-    """Give the rows of a query in an order of their own, or that there is no answer.
+    """Return the rows of a query in an order of their own, or that there is no answer.
 
     None is for a text that is another one in this order: a clause that begins with a minus goes on
     with a value at the end of the one before.
@@ -72,7 +72,7 @@ def _rows(view: View, query: RandomQuery) -> list[str] | None:
 
 
 def _written_orders(query: RandomQuery, random: Random, most: int) -> list[tuple[Clause, ...]]:
-    """Give the clauses of a query in every order, or in so many; blocks keep theirs, at the end."""
+    """Return the clauses of a query in every order, or in so many; blocks keep theirs, at the end."""
     plain = [each for each in query.clauses if not isinstance(each, Block)]
     blocks = [each for each in query.clauses if isinstance(each, Block)]
     if len(plain) > 5:

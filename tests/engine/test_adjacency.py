@@ -58,14 +58,14 @@ def ends(count: int) -> st.SearchStrategy[tuple[int, int]]:
 
 
 def entries(edges: Edges, *, named: bool) -> EdgeEntries:
-    """Give edges as entries, with their own numbers or without."""
+    """Return edges as entries, with their own numbers or without."""
     pairs = np.array(list(edges.values()), np.int64).reshape(-1, 2)
     own = np.array(list(edges), np.int64) if named else None
     return EdgeEntries(pairs[:, 0], pairs[:, 1], own)
 
 
 def told(story: Story, *, named: bool) -> list[tuple[AnyAdjacency, Adjacency]]:
-    """Give after each change the adjacency that was patched, and the one made anew."""
+    """Return after each change the adjacency that was patched, and the one made anew."""
     edges = dict(story.first)
     current: AnyAdjacency = build_adjacency(entries(edges, named=named), story.count)
     found = []
@@ -84,7 +84,7 @@ def told(story: Story, *, named: bool) -> list[tuple[AnyAdjacency, Adjacency]]:
 
 
 def followed(found: AnyAdjacency, sources: Numbers) -> list[tuple[int, ...]]:
-    """Give the entries of sources in their order; entries of one source in that of targets."""
+    """Return the entries of sources in their order; entries of one source in that of targets."""
     owners, targets, edges = found.follow(sources)
     assert (np.diff(owners) >= 0).all()
     columns = (owners, targets) if edges is None else (owners, targets, edges)

@@ -30,7 +30,7 @@ def disk(tmp_path: Path) -> DiskCache:
 
 
 def content(kept: StoredArrays | None) -> object:
-    """Give what was kept as plain values."""
+    """Return what was kept as plain values."""
     if kept is None:
         return None
     return kept.versions, {name: array.to_pylist() for name, array in kept.arrays.items()}

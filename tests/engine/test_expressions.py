@@ -49,7 +49,7 @@ def people(tmp_path: Path) -> Graph:
 
 
 def computed(graph: Graph, text: str, slug: str = "ann") -> object:
-    """Give the one value of an expression about one person."""
+    """Return the one value of an expression about one person."""
     body = f'match {{ $p: Person {{ slug: "{slug}" }} }} return {{ {text} as x }}'
     (found,) = column(graph, body)
     return found

@@ -46,7 +46,7 @@ PERSONS, CITIES, FOLLOWS = 2_000, 40, 20_000
 
 
 def _tables(random: Random) -> dict[str, pa.Table]:
-    """Give persons who follow a few of them much more often than the others."""
+    """Return persons who follow a few of them much more often than the others."""
     persons, cities = range(PERSONS), [f"City {at}" for at in range(CITIES)]
     likes = [(at, f"Interest {int(20 * random.random() ** 2)}") for at in persons for _ in range(2)]
     pairs = {

@@ -46,7 +46,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 
 @contextmanager
 def set_after(seconds: float) -> Iterator[Event]:
-    """Give an event that another thread sets soon."""
+    """Return an event that another thread sets soon."""
     event = Event()
 
     def later() -> None:

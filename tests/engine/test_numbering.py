@@ -37,7 +37,7 @@ changes = st.lists(st.tuples(some_ids, some_ids), max_size=5)
 
 
 def numbered(first: list[str]) -> tuple[Numbering, Model]:
-    """Give the rows of a first version and the model of them."""
+    """Return the rows of a first version and the model of them."""
     model = Model()
     for each in first:
         model.put(each)
@@ -51,7 +51,7 @@ def numbered(first: list[str]) -> tuple[Numbering, Model]:
 def extended(
     found: Numbering, model: Model, version: int, put: list[str], cut: list[str]
 ) -> Numbering:
-    """Give the rows after a change, in the model and as they are extended."""
+    """Return the rows after a change, in the model and as they are extended."""
     touched = dict.fromkeys([*put, *cut])
     removed = [model.where.pop(each) for each in touched if each in model.where]
     added = [model.put(each) for each in put]

@@ -40,7 +40,7 @@ def ids(path: Any) -> str:
 
 
 def found(graph: Graph, match: str) -> list[str]:
-    """Give the nodes of the paths of a match."""
+    """Return the nodes of the paths of a match."""
     return [ids(path) for (path,) in rows(graph, f"match {{ {match} }} return {{ nodes($p) }}")]
 
 
@@ -138,7 +138,7 @@ def test_paths_by_weight_are_those_of_all_paths(tmp_path: Path, seed: int) -> No
 
 
 def _lightest(names: str, roads: dict[tuple[str, str], float], most: int) -> list[str]:
-    """Give the lightest path between each two towns, found among all that there are."""
+    """Return the lightest path between each two towns, found among all that there are."""
     best: dict[tuple[str, str], tuple[float, int, str]] = {}
     for count in range(2, most + 2):
         for way in permutations(names, min(count, len(names))):

@@ -43,7 +43,7 @@ def graph(tmp_path: Path) -> Graph:
 
 
 def operators(profile: Profile) -> list[tuple[str, ...]]:
-    """Give the names of the operators that were measured, those together that ran together."""
+    """Return the names of the operators that were measured, those together that ran together."""
     return [tuple(each.split()[0] for each in cost.operators) for cost in profile.costs]
 
 

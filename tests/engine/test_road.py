@@ -34,7 +34,7 @@ ALL = "query q() { match { $p: Person } return { $p.slug as p } }"
 
 
 def people(first: int, count: int) -> list[str]:
-    """Give lines of persons in a ring, each of whom knows the next."""
+    """Return lines of persons in a ring, each of whom knows the next."""
     numbers = range(first, first + count)
     lines = [node("Person", slug=f"p{n}", name=f"N{n}", age=n % 50, bio="tea") for n in numbers]
     return lines + [edge("Knows", f"p{n}", f"p{n - 1}", since=n) for n in numbers if n]

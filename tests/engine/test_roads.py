@@ -238,7 +238,7 @@ def check(world: World, view: View, seed: int) -> None:
 
 
 def cold(graph: Graph) -> View:
-    """Give the graph with a cache that has room for one thing."""
+    """Return the graph with a cache that has room for one thing."""
     access = replace(access_of(graph), topology=Topology(0))
     return Graph(LocalBackend(access)).at(budget=Budget())
 
@@ -265,7 +265,7 @@ def remove(graph: Graph, before: World, after: World, branch: str = "main") -> N
 
 
 def without_indexes(table: Table) -> Table:
-    """Give a version of the same rows that has no index."""
+    """Return a version of the same rows that has no index."""
     removed = [
         Index(
             segment.uuid,

@@ -85,7 +85,7 @@ def twice(tmp_path: Path) -> Graph:
 
 
 def found(graph: Graph, predicate: str) -> str:
-    """Give the slugs of the documents for which a predicate is true, as one word."""
+    """Return the slugs of the documents for which a predicate is true, as one word."""
     body = f"match {{ $d: Doc  {predicate} }} return {{ $d.slug }}"
     return "".join(map(str, column(graph, body)))
 
@@ -277,7 +277,7 @@ def test_bm25_is_what_its_formula_says(tmp_path: Path) -> None:
 
 
 def _bm25(word: str, words: list[str], texts: list[list[str]]) -> float:
-    """Give the part of a score that one word makes, with k₁ = 1.2 and b = 0.75."""
+    """Return the part of a score that one word makes, with k₁ = 1.2 and b = 0.75."""
     having = sum(word in each for each in texts)
     rarity = math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
     often = words.count(word)

@@ -14,7 +14,7 @@ POWERS = [(-3, 4), (-30, 30), (-320, 290), (290, 306)]
 
 
 def floats(random: Random, count: int, low: int, high: int) -> "np.ndarray":
-    """Give floats of both signs and of many sizes."""
+    """Return floats of both signs and of many sizes."""
     return np.array([random.gauss() * 10.0 ** random.randint(low, high) for _ in range(count)])
 
 

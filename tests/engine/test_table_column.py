@@ -15,13 +15,13 @@ changes = st.lists(st.dictionaries(st.integers(0, ROWS - 1), values, max_size=4)
 
 
 def column(first: list[str | None]) -> TableColumn:
-    """Give the column of a first version."""
+    """Return the column of a first version."""
     found = pa.array(first, pa.utf8())
     return TableColumn((1,), found, np.empty(0, np.int64), found.slice(0, 0))
 
 
 def changed(found: TableColumn, version: int, change: dict[int, str | None]) -> TableColumn:
-    """Give the column of the next version."""
+    """Return the column of the next version."""
     ordinals = np.array(list(change), np.int64)
     fresh = pa.array(list(change.values()), pa.utf8())
     return found.change((*found.lineage, version), ordinals, fresh)

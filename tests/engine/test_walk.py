@@ -27,7 +27,7 @@ Pairs = set[tuple[str, str]]
 
 
 def random_graph(folder: Path, seed: int) -> tuple[Graph, dict[str, Pairs]]:
-    """Give a graph with loops, cycles, parallel edges and lonely nodes, and its pairs."""
+    """Return a graph with loops, cycles, parallel edges and lonely nodes, and its pairs."""
     random = Random(seed)
     slugs = [f"n{number}" for number in range(12)]
     possible = [(a, b) for a in slugs for b in slugs]
@@ -43,7 +43,7 @@ def shown(least: int, most: int | None) -> str:
 
 
 def reached(pairs: Pairs, least: int, most: int | None) -> set[tuple[str, str]]:
-    """Give all pairs within the hops, by a walk from one node after the other."""
+    """Return all pairs within the hops, by a walk from one node after the other."""
     found = set()
     for start in (f"n{number}" for number in range(12)):
         distances = {start: 0}

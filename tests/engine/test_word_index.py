@@ -32,7 +32,7 @@ ALPHABET = [chr(code) for code in range(1, 0x250)] + list("ΣςЖя字語かカ�
 
 
 def words_in(texts: list[str | None]) -> list[set[str]]:
-    """Give the words of each text, as its vocabulary has them."""
+    """Return the words of each text, as its vocabulary has them."""
     vocabulary = index_words(pa.array(texts, pa.utf8()))
     found: list[set[str]] = [set() for _ in texts]
     for word, piece in zip(vocabulary.words, vocabulary.pieces.tolist(), strict=True):

@@ -70,7 +70,7 @@ def try_queries(world: World, view: View, random: Random, count: int) -> Tally:
 
 
 def answered(world: World, query: RandomQuery) -> Answer | Overflow | NoValue:
-    """Give the oracle's answer, or that a sum is too large, or something cannot be computed."""
+    """Return the oracle's answer, or that a sum is too large, or something cannot be computed."""
     source, problems = Source("<query>", str(query)), Problems()
     file = read_queries(source, problems)
     checked = check_query(file.queries[0], world.catalog, problems) if file.queries else None
@@ -117,7 +117,7 @@ def difference(
 
 
 def smallest(world: World, view: View, query: RandomQuery) -> RandomQuery:
-    """Give a query that fails too, and of which nothing can be left out."""
+    """Return a query that fails too, and of which nothing can be left out."""
     for smaller in query.smaller():
         try:
             fails = failure(view, smaller, answered(world, smaller)) is not None

@@ -78,7 +78,7 @@ class World:
         return compile_schema(self.schema)
 
     def lines(self) -> str:
-        """Give the values as JSON lines."""
+        """Return the values as JSON lines."""
         records: list[dict[str, object]] = []
         for name, nodes in self.data.nodes.items():
             keyed = bool(self.catalog.nodes[name].key)
@@ -92,7 +92,7 @@ class World:
         return "".join(json.dumps(record, default=_json) + "\n" for record in records)
 
     def thinned(self, random: Random) -> "World":
-        """Give a world without some of the nodes and edges."""
+        """Return a world without some of the nodes and edges."""
         nodes = {
             name: {each: values for each, values in rows.items() if random.random() < 0.6}
             for name, rows in self.data.nodes.items()
@@ -208,7 +208,7 @@ def _cell(random: Random, item: Property, kind: StoredType) -> object:
 
 
 def pool_of(kind: types.ValueType, *, extreme: bool = False) -> tuple[object, ...]:
-    """Give the values that cells and queries of a type are made of."""
+    """Return the values that cells and queries of a type are made of."""
     if isinstance(kind, types.EnumType):
         return kind.values
     return EXTREMES[kind] if extreme else POOLS[kind]

@@ -24,7 +24,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copied(template: Path, tmp_path: Path) -> Callable[[], Path]:
-    """Give the folder of another town like the first."""
+    """Return the folder of another town like the first."""
 
     def copy() -> Path:
         root = tmp_path / f"town{len(list(tmp_path.iterdir()))}"

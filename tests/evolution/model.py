@@ -42,7 +42,7 @@ class Property:
         return "\n  ".join(body)
 
     def value(self, random: Random) -> Value:
-        """Give a value that the property can hold."""
+        """Return a value that the property can hold."""
         if self.nullable and random.random() < 0.3:
             return None
         match self.kind:
@@ -90,7 +90,7 @@ class Model:
         return next(self.numbers)
 
     def text(self) -> str:
-        """Give the schema as it is written."""
+        """Return the schema as it is written."""
         return "".join(self._texts())
 
     def _texts(self) -> Iterator[str]:
@@ -105,7 +105,7 @@ class Model:
                 yield f"edge {each.name}: {ends} {{\n  @key(src, dst){body}\n}}\n"
 
     def accepted(self, before: "Model") -> "Model":
-        """Give the model as that of the accepted schema, with what is dropped since `before`."""
+        """Return the model as that of the accepted schema, with what is dropped since `before`."""
         made = self.copy()
         for number, each in self.types.items():
             items = tuple(replace(item, origin=item.name) for item in each.properties)
@@ -127,7 +127,7 @@ class Model:
         return made
 
     def items(self, number: int) -> tuple[Property, ...]:
-        """Give the properties of a type; none when there is no such type."""
+        """Return the properties of a type; none when there is no such type."""
         return self.types[number].properties if number in self.types else ()
 
     def is_back(self, each: Type) -> bool:
@@ -135,7 +135,7 @@ class Model:
         return each.number in self.dropped_types
 
     def stored(self, number: int) -> list[dict[str, Value]]:
-        """Give the rows of a type as its table holds them, by id."""
+        """Return the rows of a type as its table holds them, by id."""
         names = {item.number: item.name for item in self.types[number].properties}
         return [
             {"id": key, **{names[each]: value for each, value in row.items()}}
@@ -144,7 +144,7 @@ class Model:
 
 
 def first_model(random: Random) -> Model:
-    """Give two node types and an edge type with a few properties, and rows."""
+    """Return two node types and an edge type with a few properties, and rows."""
     model = Model()
     for _ in range(2):
         add_node(model, random)
@@ -153,7 +153,7 @@ def first_model(random: Random) -> Model:
 
 
 def grown(model: Model, random: Random) -> Model:
-    """Give the model with a few more rows in every type."""
+    """Return the model with a few more rows in every type."""
     made = model.copy()
     for number, each in made.types.items():
         rows = made.rows[number]
@@ -168,7 +168,7 @@ def grown(model: Model, random: Random) -> Model:
 
 
 def lines(before: Model, after: Model) -> Iterator[str]:
-    """Give records of the rows that only the second has."""
+    """Return records of the rows that only the second has."""
     for number, each in after.types.items():
         names = {item.number: item.name for item in each.properties}
         for key, row in after.rows[number].items():

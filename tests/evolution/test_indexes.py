@@ -18,7 +18,7 @@ LARGE = "node Person { name: String @key  age: I32? @index  bio: String? @index 
 
 
 def described(graph: Graph, key: str = PERSON) -> dict[tuple[str, str], int]:
-    """Give the indexes of a table by column and kind, with how many rows they have."""
+    """Return the indexes of a table by column and kind, with how many rows they have."""
     dataset = graph.snapshot().table(key).dataset
     return {
         (index.field_names[0], index.index_type): index.num_rows_indexed

@@ -97,7 +97,7 @@ def test_a_schema_killed_at_any_step_is_applied_or_not(
 
 
 def widened(count: int) -> str:
-    """Give the schema with so many more properties, each with its number as its default."""
+    """Return the schema with so many more properties, each with its number as its default."""
     more = (f"x{each}: I32 @default({each})" for each in range(count))
     return edited((SCORE, "\n  ".join([SCORE, *more])))
 

@@ -50,7 +50,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 def schemas() -> list[str]:
-    """Give schemas of which each adds to the one before."""
+    """Return schemas of which each adds to the one before."""
     return [
         edited((SCORE, "\n  ".join([SCORE, *ADDED[: count + 1]]))) for count in range(len(ADDED))
     ]

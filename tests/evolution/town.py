@@ -41,7 +41,7 @@ ADDED_NICK = {
 
 
 def edited(*changes: tuple[str, str], schema: str = SCHEMA) -> str:
-    """Give the schema with parts of its text replaced, each of which stands there once."""
+    """Return the schema with parts of its text replaced, each of which stands there once."""
     for old, new in changes:
         assert schema.count(old) == 1, old
         schema = schema.replace(old, new)
@@ -49,7 +49,7 @@ def edited(*changes: tuple[str, str], schema: str = SCHEMA) -> str:
 
 
 def renamed_type(old: str, new: str, schema: str = SCHEMA) -> str:
-    """Give the schema with a node type renamed, wherever it is named."""
+    """Return the schema with a node type renamed, wherever it is named."""
     declared = schema.replace(f"node {old} ", f'node {new} @rename_from("{old}") ')
     return declared.replace(f"{old} ->", f"{new} ->").replace(f"-> {old}", f"-> {new}")
 
@@ -70,13 +70,13 @@ def town(root: Path, schema: str = SCHEMA) -> Graph:
 
 
 def rows(graph: Graph, key: str, place: str = "main") -> list[dict[str, object]]:
-    """Give the rows of a table, by id."""
+    """Return the rows of a table, by id."""
     found: list[dict[str, object]] = graph.snapshot(place).table(key).scan().to_pylist()
     return sorted(found, key=lambda row: str(row["id"]))
 
 
 def files(graph: Graph) -> set[str]:
-    """Give the files that hold rows and indexes."""
+    """Return the files that hold rows and indexes."""
     root = Path(graph.uri)
     found = [*root.glob("*/*/data/**/*"), *root.glob("*/*/_indices/**/*")]
     return {str(each.relative_to(root)) for each in found if each.is_file()}

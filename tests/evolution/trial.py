@@ -163,7 +163,7 @@ def _load(graph: Graph, branch: str, before: Model, after: Model) -> None:
 
 
 def _content(graph: Graph) -> dict[str, bytes]:
-    """Give everything that lies in the graph's folder, but for the manifest with its lock."""
+    """Return everything that lies in the graph's folder, but for the manifest with its lock."""
     root = Path(graph.uri)
     found = (each for each in root.rglob("*") if each.is_file() and "__manifest" not in each.parts)
     return {str(each.relative_to(root)): each.read_bytes() for each in found}

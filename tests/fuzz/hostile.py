@@ -22,7 +22,7 @@ class Hostile:
 
 
 def filled(head: str, item: Callable[[int], str], tail: str = "", size: int = MOST_BYTES) -> str:
-    """Give the head, as many items as fit, and the tail."""
+    """Return the head, as many items as fit, and the tail."""
     items: list[str] = []
     left = size - len(head) - len(tail)
     while len(each := item(len(items))) <= left:
@@ -36,7 +36,7 @@ def _query(head: str, item: Callable[[int], str], tail: str = _RETURN) -> Hostil
 
 
 def _reversed_chain() -> Hostile:
-    """Give traversals of which each is understood only after the one behind it."""
+    """Return traversals of which each is understood only after the one behind it."""
     chain = filled("", lambda at: f"$v{at} knows $v{at + 1}\n", size=MOST_BYTES - 100)
     lines = "\n".join(reversed(chain.splitlines()))
     return Hostile(f"query q() {{ match {{ {lines} $v0: Person }} return {{ $v0.name }} }}", PEOPLE)

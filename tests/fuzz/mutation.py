@@ -11,7 +11,7 @@ _LONGEST = 20_000
 
 
 def hostile_text(random: Random, corpus: Sequence[str]) -> str:
-    """Give a text near to the corpus, or, now and then, random characters."""
+    """Return a text near to the corpus, or, now and then, random characters."""
     if random.random() < 0.05:
         return noise(random)
     pieces = _PIECE.findall(random.choice(corpus))
@@ -21,7 +21,7 @@ def hostile_text(random: Random, corpus: Sequence[str]) -> str:
 
 
 def noise(random: Random) -> str:
-    """Give random characters of all planes, signs and words."""
+    """Return random characters of all planes, signs and words."""
     chars = [chr(random.randrange(0x110000)) for _ in range(random.randrange(12))]
     bits = [random.choice((*SIGNS, *ODD, *WORDS)) for _ in range(random.randrange(30))]
     mixed = chars + bits
@@ -30,7 +30,7 @@ def noise(random: Random) -> str:
 
 
 def hostile_params(random: Random, names: Sequence[str]) -> dict[str, object]:
-    """Give a JSON object with some of the parameters and some that do not exist."""
+    """Return a JSON object with some of the parameters and some that do not exist."""
     known = [name for name in names if random.random() < 0.7]
     unknown = [random.choice(("", "S", "ss", "é", "$s"))] if random.random() < 0.2 else []
     return {name: _json(random, 0) for name in [*known, *unknown]}
@@ -63,7 +63,7 @@ def _mutated(random: Random, pieces: list[str], corpus: Sequence[str]) -> list[s
 
 
 def _repeated(random: Random, cut: list[str]) -> str:
-    """Give a piece very often, or nested deeply."""
+    """Return a piece very often, or nested deeply."""
     count = random.choice((3, 30, 63, 64, 65, 66, 300))
     if random.random() < 0.5:
         return "".join(cut) * count
@@ -74,7 +74,7 @@ def _repeated(random: Random, cut: list[str]) -> str:
 
 
 def _split(random: Random, pieces: list[str], at: int) -> list[str]:
-    """Give the pieces with one character of one of them changed."""
+    """Return the pieces with one character of one of them changed."""
     if at >= len(pieces):
         return pieces
     piece = pieces[at]

@@ -73,13 +73,13 @@ def check_error(error: OmniGraphError) -> None:
 
 @cache
 def catalog() -> Catalog:
-    """Give the catalog that fuzzed queries are checked against."""
+    """Return the catalog that fuzzed queries are checked against."""
     return compile_schema(CATALOG)
 
 
 @cache
 def params_plan() -> Plan:
-    """Give the plan whose parameters are bound to random JSON."""
+    """Return the plan whose parameters are bound to random JSON."""
     return compile_query(PARAMS, catalog())
 
 

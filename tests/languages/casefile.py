@@ -24,7 +24,7 @@ class Case:
 
 
 def read_cases(path: Path) -> list[Case]:
-    """Give the cases of a file."""
+    """Return the cases of a file."""
     head, *blocks = ("\n" + path.read_text()).split("\n=== ")
     shared = dict(_sections(head))
     return [_case(path, block, shared) for block in blocks]

@@ -36,7 +36,7 @@ def test_names_of_cases_are_unique_within_their_file() -> None:
 
 
 def _outcome(case: Case) -> str:
-    """Give the text of the section that the case expects, or the rendered error."""
+    """Return the text of the section that the case expects, or the rendered error."""
     try:
         return _result(case)
     except OmniGraphError as error:

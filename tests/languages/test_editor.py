@@ -19,7 +19,7 @@ CURSOR = "¦"
 
 
 def offered(text: str) -> list[Completion]:
-    """Give what is offered where the cursor stands in a text."""
+    """Return what is offered where the cursor stands in a text."""
     position = text.index(CURSOR)
     return list(complete(text.replace(CURSOR, ""), position, CATALOG))
 

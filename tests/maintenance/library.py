@@ -51,7 +51,7 @@ def new_library(root: Path) -> Graph:
 
 
 def vectors(count: int, seed: int) -> "np.ndarray":
-    """Give vectors of length one that lie around a few centres."""
+    """Return vectors of length one that lie around a few centres."""
     random = np.random.default_rng(seed)
     centres = np.random.default_rng(0).normal(size=(12, DIMENSION))
     found = centres[random.integers(0, len(centres), count)]
@@ -61,7 +61,7 @@ def vectors(count: int, seed: int) -> "np.ndarray":
 
 
 def documents(first: int, count: int, *, missing: int = 0) -> pa.Table:
-    """Give documents of consecutive numbers; the vector of each `missing`-th is null."""
+    """Return documents of consecutive numbers; the vector of each `missing`-th is null."""
     numbers = range(first, first + count)
     found = vectors(count, first)
     places = [
@@ -90,13 +90,13 @@ def answers(graph: Graph, target: str = "main") -> dict[str, list[str]]:
 
 
 def nearest(graph: Graph, wanted: "np.ndarray", count: int = 10) -> list[str]:
-    """Give the documents that are nearest to a vector."""
+    """Return the documents that are nearest to a vector."""
     rows = graph.query(NEAREST, "near", wanted=wanted.tolist(), count=count)
     return [str(row["slug"]) for row in rows]
 
 
 def truly_nearest(graph: Graph, wanted: "np.ndarray", count: int = 10) -> list[str]:
-    """Give the same from all vectors, computed here."""
+    """Return the same from all vectors, computed here."""
     rows = graph.snapshot().table("node:Doc").scan(["id", "place"]).to_pylist()
     known = [(row["id"], np.asarray(row["place"])) for row in rows if row["place"] is not None]
     far = [(1 - float(place @ wanted) / np.linalg.norm(wanted), name) for name, place in known]

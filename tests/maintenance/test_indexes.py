@@ -43,7 +43,7 @@ def early(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Give how many rows an index of vectors was asked for, each time."""
+    """Return how many rows an index of vectors was asked for, each time."""
     seen: list[int] = []
     find = VectorIndex.nearest
 
@@ -60,7 +60,7 @@ def _pending(graph: Graph) -> dict[str, int]:
 
 
 def _without_indexes(graph: Graph) -> Graph:
-    """Give a graph on the same store whose newest version has no index at all."""
+    """Return a graph on the same store whose newest version has no index at all."""
     table = graph.snapshot().table(DOC)
     named = [each.name for each in table.dataset.describe_indices()]
     gone = lance.dataset(f"{graph.uri}/{table.path}", version=table.version)

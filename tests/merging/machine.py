@@ -66,7 +66,7 @@ class Field:
 
     @staticmethod
     def newest() -> "Field":
-        """Give the field for the next history; after some of them a new one."""
+        """Return the field for the next history; after some of them a new one."""
         if not _FIELDS or _FIELDS[-1].histories >= HISTORIES_OF_A_FIELD:
             while _FIELDS:
                 _FIELDS.pop().folder.cleanup()
@@ -92,7 +92,7 @@ class MergeMachine(RuleBasedStateMachine):
             self.model.heads[name] = self.model.heads["main"]
 
     def real(self, place: str) -> str:
-        """Give the name of a branch in the graph; a commit has one id in both worlds."""
+        """Return the name of a branch in the graph; a commit has one id in both worlds."""
         return f"{self.history}/{place}" if place in BRANCHES else place
 
     def teardown(self) -> None:
@@ -210,7 +210,7 @@ class MergeMachine(RuleBasedStateMachine):
         self.model.commit(into, done.commit.id, wanted, theirs)
 
     def mergings(self, ours: str, theirs: str, terms: Terms) -> list[Merging]:
-        """Give what a merge comes to, based on each of the last common ancestors."""
+        """Return what a merge comes to, based on each of the last common ancestors."""
         mine, yours = (self.model.points[each].state for each in (ours, theirs))
         found = []
         for base in sorted(self.model.bases(ours, theirs)):
@@ -289,7 +289,7 @@ def drawn_edit(data: st.DataObject, state: State) -> set[Key]:
 def writes(
     before: State, after: State, touched: set[Key], *, replaces: bool = False
 ) -> dict[str, tuple[TableWrite, ...]]:
-    """Give the writes that make one state of another, also of rows that stay as they are.
+    """Return the writes that make one state of another, also of rows that stay as they are.
 
     Whoever replaces writes whole tables.
     """
@@ -316,18 +316,18 @@ def writes(
 
 
 def known(graph: Graph, target: str) -> set[tuple[object, ...]]:
-    """Give who knows whom, and how old they are, as a query finds it."""
+    """Return who knows whom, and how old they are, as a query finds it."""
     return {tuple(row.values()) for row in graph.at(target).query(QUERY)}
 
 
 def known_in(state: State) -> set[tuple[object, ...]]:
-    """Give what the query must find."""
+    """Return what the query must find."""
     edges = [(str(row["src"]), str(row["dst"])) for key, row in state.items() if key[0] == KNOWS]
     return {(one, other, state[PERSON, other]["age"]) for one, other in edges}
 
 
 def content(graph: Graph, target: str) -> State:
-    """Give what a graph holds at a branch or commit."""
+    """Return what a graph holds at a branch or commit."""
     snapshot = graph.snapshot(target)
     found: State = {}
     for name, table in TABLES.items():

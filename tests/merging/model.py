@@ -121,7 +121,7 @@ class Model:
         self.heads = {"main": first}
 
     def state(self, branch: str) -> State:
-        """Give what a branch holds."""
+        """Return what a branch holds."""
         return self.points[self.heads[branch]].state
 
     def commit(self, branch: str, new: str, state: State, merged: str | None = None) -> None:
@@ -136,7 +136,7 @@ class Model:
 
 
 def changed(old: State, new: State) -> set[tuple[str, str, str]]:
-    """Give what came, went and changed: the verb, the type and the id."""
+    """Return what came, went and changed: the verb, the type and the id."""
     verbs = {
         key: "insert" if key not in old else "delete" if key not in new else "update"
         for key in {*old, *new}

@@ -19,7 +19,7 @@ SLUGS = ("ada", "bob", "cy", "dan")
 
 
 def by_steps(graph: Graph, slug: str) -> dict[str, str]:
-    """Give the commit of each property, by comparing the row at every commit with its parents."""
+    """Return the commit of each property, by comparing the row at every commit with its parents."""
     found: dict[str, str] = {}
 
     def at(commit: Commit) -> dict[str, object] | None:
@@ -48,7 +48,7 @@ def sure(found: list[Blamed]) -> dict[str, bool]:
 
 
 def _steps(graph: Graph, chance: random.Random) -> list[Callable[[], object]]:
-    """Give what may happen to a graph next."""
+    """Return what may happen to a graph next."""
     slug = chance.choice(SLUGS)
     age, name = chance.randrange(3), chance.choice("AB")
     loaded = f'{{"type": "Person", "data": {{"slug": "{slug}", "age": {age}}}}}'

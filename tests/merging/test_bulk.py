@@ -54,7 +54,7 @@ def shown(found: Merge) -> dict[str, Any]:
 
 
 def everything(graph: Graph, target: str) -> dict[str, list[str]]:
-    """Give all rows, each as a text that tells the last bit."""
+    """Return all rows, each as a text that tells the last bit."""
     snapshot = graph.snapshot(target)
     found = {}
     for key, state in snapshot.commit.tables.items():

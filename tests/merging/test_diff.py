@@ -196,7 +196,7 @@ def test_rows_that_were_only_moved_are_no_change(tmp_path: Path) -> None:
 
 
 def _cost(folder: Path, rows: int, changed: int) -> int:
-    """Give the bytes that a diff reads after so many of so many rows were changed."""
+    """Return the bytes that a diff reads after so many of so many rows were changed."""
     graph = new_graph(folder / f"g{rows}-{changed}")
     write(graph, {PERSON: (Append(people({f"p{n:06}": n for n in range(rows)})),)})
     start = graph.snapshot().commit.id

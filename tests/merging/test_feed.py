@@ -12,7 +12,7 @@ Told = list[tuple[str, list[str]]]
 
 
 def told(graph: Graph, branch: str = OURS, since: str | None = None, **filters: list[str]) -> Told:
-    """Give the cursors, and the lines of what each commit changed."""
+    """Return the cursors, and the lines of what each commit changed."""
     return [
         (one.cursor, sorted(map(str, one.changes)))
         for one in graph.changes(branch, since=since, **filters)

@@ -47,7 +47,7 @@ def graph(tmp_path: Path) -> Iterator[Graph]:
 
 
 def chosen(graph: Graph, into: str = "ana", duplicate: str = "ana-r") -> Resolutions:
-    """Give the conflict of the preview, with the node that is the same."""
+    """Return the conflict of the preview, with the node that is the same."""
     (conflict,) = graph.branch().preview_merge("draft").conflicts_json()
     return Resolutions.chosen([{**conflict, "row_id": duplicate, "into": into}])
 

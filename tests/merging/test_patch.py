@@ -59,7 +59,7 @@ def edited(graph: Graph, world: World, random: Random) -> list[str]:
 
 
 def other_worlds(graph: Graph, world: World, random: Random) -> Iterator[Snapshot]:
-    """Give graphs of other values with the same schema, as branches that nobody compares."""
+    """Return graphs of other values with the same schema, as branches that nobody compares."""
     first = list(graph.log())[-1].id
     for name in ("one", "two"):
         graph.create_branch(name, first)
@@ -80,7 +80,7 @@ def edit(here: Snapshot, other: Snapshot, random: Random, stored: StoredType) ->
 
 
 def content(graph: Graph, target: str, stored: StoredType) -> Rows:
-    """Give the rows of a type by their ids, as a diff names their values."""
+    """Return the rows of a type by their ids, as a diff names their values."""
     rows = with_timestamps(graph.snapshot(target).table(stored.identity).scan())
     named = rows.rename_columns([field_name(stored, name) for name in rows.column_names])
     return {str(row["id"]): row for row in named.to_pylist()}

@@ -26,7 +26,7 @@ def graph(tmp_path: Path) -> Graph:
 
 
 def every(graph: Graph, limit: int, **how: object) -> list[ReviewedChange]:
-    """Give all changes of the draft, a page at a time."""
+    """Return all changes of the draft, a page at a time."""
     found: list[ReviewedChange] = []
     cursor = None
     while True:

@@ -41,7 +41,7 @@ def age(graph: Graph, slug: str, target: str = OURS) -> object:
 
 
 def hidden(graph: Graph) -> set[str]:
-    """Give the names of all branches that are not listed."""
+    """Return the names of all branches that are not listed."""
     manifest = graph.repository.manifest
     return {one.name for one in manifest.heads(manifest.newest()).values()} - {*graph.branches()}
 

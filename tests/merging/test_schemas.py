@@ -49,7 +49,7 @@ def graph(tmp_path: Path) -> Graph:
 
 
 def people(graph: Graph, branch: str = "main") -> dict[str, dict[str, object]]:
-    """Give all people of a branch by name."""
+    """Return all people of a branch by name."""
     lines = b"".join(graph.export(branch)).decode().splitlines()
     rows = [json.loads(line) for line in lines]
     return {

@@ -245,7 +245,7 @@ def test_a_graph_opened_for_reading_previews_and_does_not_merge(graph: Graph) ->
 
 
 def on_the_side(graph: Graph, *statements: str) -> Callable[[], object]:
-    """Give what somebody else does with a handle of their own."""
+    """Return what somebody else does with a handle of their own."""
     return lambda: do(open_graph(graph.uri, durable=False), *statements)
 
 

@@ -15,7 +15,7 @@ SEEDS = 16
 
 
 def statement(random: Random) -> str:
-    """Give a change, which not every graph can take."""
+    """Return a change, which not every graph can take."""
     one, other = random.choice(PEOPLE), random.choice(PEOPLE)
     club = random.choice(["chess", "choir"])
     return random.choice(
@@ -47,7 +47,7 @@ def wander(graph: Graph, branch: str, random: Random) -> None:
 
 
 def mirrored(found: list[Conflict]) -> set[tuple[object, ...]]:
-    """Give what conflicts are about, with the sides changed; of a unique value, only that it is."""
+    """Return what conflicts are about, with the sides changed; of a unique value, only that it is."""
     return {
         (each["kind"], each["type_name"], each["property"])
         if each["kind"] == "UniqueViolation"

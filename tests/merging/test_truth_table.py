@@ -140,14 +140,14 @@ class Case:
         return "merged", "merged"
 
     def expected(self) -> World:
-        """Give what the graph holds after both sides did their part."""
+        """Return what the graph holds after both sides did their part."""
         world = self.seen("main")
         for name, subject in zip(self.names, self.subjects, strict=True):
             ACTIONS[name][1](world, subject)
         return world
 
     def seen(self, target: str) -> World:
-        """Give what the graph holds."""
+        """Return what the graph holds."""
         found = content(self.graph, target)
         return World(
             {row["id"]: row["age"] for row in found["Person"]},

@@ -83,7 +83,7 @@ def _other(name: str) -> str:
 
 
 def things(graph: Graph, things: dict[str, dict[str, Any]]) -> pa.Table:
-    """Give rows with some properties, the others null."""
+    """Return rows with some properties, the others null."""
     schema = graph.snapshot().table("node:Thing").schema
     columns = []
     for field in schema:
@@ -114,7 +114,7 @@ def put(graph: Graph, branch: str, values: dict[str, dict[str, Any]]) -> None:
 
 
 def bits(graph: Graph, target: str, slug: str, name: str) -> bytes:
-    """Give a value as the bytes that are stored."""
+    """Return a value as the bytes that are stored."""
     rows = graph.snapshot(target).table("node:Thing").scan()
     (at,) = [n for n, each in enumerate(rows["id"].to_pylist()) if each == slug]
     cell = rows.select([name]).slice(at, 1).combine_chunks()

@@ -72,7 +72,7 @@ def conflicts(
     resolutions: Resolutions | Side | str | None = None,
     strict: bool = False,
 ) -> list[Conflict]:
-    """Give the conflicts for which a merge is refused; it must leave everything as it is."""
+    """Return the conflicts for which a merge is refused; it must leave everything as it is."""
     before, head = content(graph, into), graph.snapshot(into).commit.id
     with pytest.raises(MergeConflictsError) as caught:
         graph.merge(source, into, resolutions=resolutions, strict=strict)
@@ -86,7 +86,7 @@ def conflicts(
 
 
 def brief(found: list[Conflict]) -> list[tuple[object, ...]]:
-    """Give what conflicts are about: kind, type, row and property."""
+    """Return what conflicts are about: kind, type, row and property."""
     return sorted(
         ((each["kind"], each["type_name"], each["row_id"], each["property"]) for each in found),
         key=str,
@@ -94,10 +94,10 @@ def brief(found: list[Conflict]) -> list[tuple[object, ...]]:
 
 
 def of(graph: Graph, type_name: str, row_id: str, target: str = OURS) -> Row | None:
-    """Give one row, or None when it is not there."""
+    """Return one row, or None when it is not there."""
     return next((row for row in rows(graph, type_name, target) if row["id"] == row_id), None)
 
 
 def joined(source: str, target: str) -> str:
-    """Give the id of a keyed edge."""
+    """Return the id of a keyed edge."""
     return f'["{source}","{target}"]'

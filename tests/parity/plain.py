@@ -37,7 +37,7 @@ class Plain:
         self._ids: dict[str, str] = {}
 
     def of(self, value: Any) -> Any:
-        """Give a value in a form that is equal for equal answers."""
+        """Return a value in a form that is equal for equal answers."""
         match value:
             case None | bool() | int() | float() | bytes() | datetime() | date() | Catalog():
                 return value

@@ -27,7 +27,7 @@ WAYS = ("a server", "awaited", "a server, awaited")
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answers]:
-    """Give what each operation came to, at hand and in the other ways.
+    """Return what each operation came to, at hand and in the other ways.
 
     Spark does not run in either process: where it does, small loads use it as well.
     """

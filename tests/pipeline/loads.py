@@ -15,30 +15,30 @@ from omnigraph.write.load.options import LoadKeywords
 
 @pytest.fixture(params=["inline", pytest.param("spark", marks=pytest.mark.long)])
 def engine(request: pytest.FixtureRequest) -> str:
-    """Give each engine in turn; the session of Spark is the one that all tests share."""
+    """Return each engine in turn; the session of Spark is the one that all tests share."""
     if request.param == "spark":
         request.getfixturevalue("spark")
     return str(request.param)
 
 
 def node(type_name: str, /, **data: object) -> str:
-    """Give the line of a node."""
+    """Return the line of a node."""
     return json.dumps({"type": type_name, "data": data})
 
 
 def edge(name: str, source: str, target: str, /, **data: object) -> str:
-    """Give the line of an edge."""
+    """Return the line of an edge."""
     ends = {"edge": name, "from": source, "to": target}
     return json.dumps({**ends, "data": data} if data else ends)
 
 
 def person(slug: str, age: int | None = None) -> str:
-    """Give the line of a person of the sample graph."""
+    """Return the line of a person of the sample graph."""
     return node("Person", slug=slug, name=f"{slug} of the north", age=age)
 
 
 def text(*lines: str) -> str:
-    """Give lines as one text."""
+    """Return lines as one text."""
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -49,7 +49,7 @@ def written(path: Path, *lines: str) -> Path:
 
 
 def rows(graph: Graph, key: str, target: str = "main") -> list[dict[str, Any]]:
-    """Give the rows of a table at a branch or commit, in the order of their ids."""
+    """Return the rows of a table at a branch or commit, in the order of their ids."""
     found = graph.snapshot(target).table(key).scan().to_pylist()
     return sorted(found, key=lambda row: str(row["id"]))
 
@@ -73,7 +73,7 @@ def broken(
 
 
 def told(violations: Sequence[Violation]) -> list[str]:
-    """Give violations as text; of their files only the names."""
+    """Return violations as text; of their files only the names."""
     return [
         each.render().replace(f"{Path(each.file).parent}/", "") if each.file else each.render()
         for each in violations
@@ -81,7 +81,7 @@ def told(violations: Sequence[Violation]) -> list[str]:
 
 
 def history(graph: Graph) -> dict[str, list[str]]:
-    """Give all that can be seen of a graph: its branches and the ids of their commits."""
+    """Return all that can be seen of a graph: its branches and the ids of their commits."""
     return {name: [commit.id for commit in graph.log(name)] for name in graph.branches()}
 
 

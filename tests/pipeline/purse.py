@@ -32,7 +32,7 @@ class Purse:
 
 @contextmanager
 def open_purse() -> Iterator[Purse]:
-    """Give a purse and the environment in which its provider is asked."""
+    """Return a purse and the environment in which its provider is asked."""
     with running() as provider:
         purse = Purse(provider)
         provider.spoils = purse.pay

@@ -93,13 +93,13 @@ def rich_graph(place: Path) -> Graph:
 
 
 def content(graph: Graph, target: str = "main") -> dict[str, pa.Table]:
-    """Give the rows of all tables at a branch or commit, by id."""
+    """Return the rows of all tables at a branch or commit, by id."""
     snapshot = graph.snapshot(target)
     return {key: snapshot.table(key).scan().sort_by("id") for key in snapshot.commit.tables}
 
 
 def lines_of(graph: Graph, target: str = "main") -> bytes:
-    """Give all that an export gives."""
+    """Return all that an export gives."""
     return b"".join(graph.export(target))
 
 

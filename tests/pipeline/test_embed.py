@@ -63,7 +63,7 @@ def many_splits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def vector(body: str, dimension: int = 4) -> str:
-    """Give the JSON of the vector that the mock has for a text."""
+    """Return the JSON of the vector that the mock has for a text."""
     (found,) = print_vectors(
         embedder_for("mock", {}).embed([body], dimension, EmbeddingTask.DOCUMENT)
     )

@@ -196,7 +196,7 @@ def test_a_folder_that_holds_something_is_refused_and_not_touched(
 
 
 def _not_finite(graph: Graph, file: Path) -> None:
-    """Give the rich graph a number that JSON cannot hold, in its last table."""
+    """Return the rich graph a number that JSON cannot hold, in its last table."""
     pq.write_table(pa.table({"from": [PAIR], "to": [PAIR], "n": [9], "weight": [math.nan]}), file)
     graph.load(file, type="Next", engine="inline")
 

@@ -52,7 +52,7 @@ Decide = Callable[[Any], bool | None]
 
 
 def when(decide: Callable[[Any], bool]) -> Decide:
-    """Give a condition that is null for null."""
+    """Return a condition that is null for null."""
     return lambda value: None if value is None else decide(value)
 
 
@@ -119,7 +119,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 
 
 def found(graph: Graph, condition: Filter) -> set[str]:
-    """Give the rows for which Lance says that the condition is true."""
+    """Return the rows for which Lance says that the condition is true."""
     snapshot = graph.snapshot()
     where = to_expression(condition, snapshot.catalog.nodes["Row"])
     assert where is not None
@@ -129,7 +129,7 @@ def found(graph: Graph, condition: Filter) -> set[str]:
 
 
 def named(case: object) -> str:
-    """Give a name that is the same in every process."""
+    """Return a name that is the same in every process."""
     return "as it is" if callable(case) else str(case)[:60]
 
 

@@ -91,7 +91,7 @@ def write_script(path: Path, text: str) -> None:
 
 
 def without(name: str) -> Callable[[str], ModuleSpec | None]:
-    """Give a `find_spec` that does not find one package."""
+    """Return a `find_spec` that does not find one package."""
     from importlib.util import find_spec
 
     def find(wanted: str) -> ModuleSpec | None:

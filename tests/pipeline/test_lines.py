@@ -53,7 +53,7 @@ ROWS = st.lists(
 
 
 def batch_of(stored: StoredType, rows: list[dict[str, object]]) -> pa.RecordBatch:
-    """Give rows as a table holds them; times are given in milliseconds."""
+    """Return rows as a table holds them; times are given in milliseconds."""
     arrays = []
     for field in arrow_schema(stored):
         values = [row.get(field.name) for row in rows]

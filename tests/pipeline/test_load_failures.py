@@ -46,7 +46,7 @@ def graph(tmp_path: Path) -> Graph:
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[Path]:
-    """Give files of people, each of which is a task."""
+    """Return files of people, each of which is a task."""
     folder = tmp_path / "people"
     folder.mkdir()
     people = [[f"p{file}-{number}" for number in range(EACH)] for file in range(FILES)]
@@ -231,7 +231,7 @@ def meet(trouble):
 
 @pytest.fixture
 def driver(graph: Graph, files: list[Path], tmp_path: Path) -> Iterator[Callable[[str], Driver]]:
-    """Give processes that load the files, each with a session of its own."""
+    """Return processes that load the files, each with a session of its own."""
     running: list[Driver] = []
 
     def start(script: str) -> Driver:
@@ -293,7 +293,7 @@ stop()
 
 
 def attempts(marks: Path) -> int:
-    """Give how often the tasks of a load were tried."""
+    """Return how often the tasks of a load were tried."""
     return len(list(marks.glob("*.jsonl-*")))
 
 

@@ -63,7 +63,7 @@ class Model:
     )
 
     def loaded(self, records: list[Record], mode: str) -> "Model | None":
-        """Give the model after a load, or None when the load breaks a rule."""
+        """Return the model after a load, or None when the load breaks a rule."""
         if len({(each.type, each.id) for each in records}) < len(records):
             return None
         given: dict[str, Table] = {}
@@ -97,7 +97,7 @@ class Model:
 
 
 def _whole(row: Row, before: Row | None) -> Row:
-    """Give the row that a record leaves: what it does not name stays, or is null."""
+    """Return the row that a record leaves: what it does not name stays, or is null."""
     old = before or (None,) * len(row)
     return tuple(was if value is UNNAMED else value for value, was in zip(row, old, strict=True))
 
@@ -125,7 +125,7 @@ loads = st.lists(
 
 
 def held(graph: Graph) -> Model:
-    """Give what a graph holds as a model."""
+    """Return what a graph holds as a model."""
     found = Model()
     for row in rows(graph, "node:Person"):
         found.tables["Person"][row["id"]] = (row["badge"], row["note"])

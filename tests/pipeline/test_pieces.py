@@ -48,7 +48,7 @@ def pages(folder: Path, word: str = "stone", count: int = PAGES) -> list[Path]:
 
 
 def uncovered(table: Table) -> dict[str, set[int]]:
-    """Give the fragments that an index lacks, by the name of the index."""
+    """Return the fragments that an index lacks, by the name of the index."""
     fragments = {each.fragment_id for each in table.dataset.get_fragments()}
     described = table.dataset.describe_indices()
     return {
@@ -58,7 +58,7 @@ def uncovered(table: Table) -> dict[str, set[int]]:
 
 
 def found(table: Table, words: str) -> set[str]:
-    """Give the ids of the pages whose title holds a word."""
+    """Return the ids of the pages whose title holds a word."""
     query = table.dataset.scanner(["id"], full_text_query={"query": words, "columns": ["title"]})
     return set(map(str, query.to_table()["id"]))
 

@@ -45,7 +45,7 @@ def test_properties_in_another_order_are_not_swapped(engine: str, tmp_path: Path
 def place(
     request: pytest.FixtureRequest, tmp_path: Path, bucket: Bucket
 ) -> tuple[str, Callable[[], None]]:
-    """Give a root, and how everything below it is removed."""
+    """Return a root, and how everything below it is removed."""
     if request.param == "local":
         return str(tmp_path / "graph"), lambda: shutil.rmtree(tmp_path / "graph")
     lane: Lane = request.getfixturevalue("standin")

@@ -53,7 +53,7 @@ edge About: Note -> Person
 
 
 def some(slug: str, **more: object) -> list[str]:
-    """Give the lines of a person with the edge that each needs."""
+    """Return the lines of a person with the edge that each needs."""
     return [node("Person", slug=slug, **more), edge("Speaks", slug, "oslo", id=f"{slug} speaks")]
 
 

@@ -39,7 +39,7 @@ Read = Callable[..., "DataFrame"]
 
 @pytest.fixture
 def read(spark: "SparkSession") -> Read:
-    """Give what reads a type of a graph, or some of its columns."""
+    """Return what reads a type of a graph, or some of its columns."""
 
     def read(graph: Graph, type_name: str = "Person", **options: str) -> "DataFrame":
         reader = spark.read.format("omnigraph").option("path", graph.uri)
@@ -61,7 +61,7 @@ def slugs(frame: "DataFrame") -> list[str]:
 
 
 def said(action: Callable[[], object]) -> str:
-    """Give our error as Spark quotes it: the message, and the hint behind it."""
+    """Return our error as Spark quotes it: the message, and the hint behind it."""
     from pyspark.errors import AnalysisException
 
     with pytest.raises(AnalysisException) as raised:

@@ -72,12 +72,12 @@ def parquet(tmp_path: Path) -> Callable[..., Path]:
 
 
 def expected(slug: str, **more: object) -> dict[str, object]:
-    """Give the row of a person with these values."""
+    """Return the row of a person with these values."""
     return {"id": slug, "slug": slug, "name": "n", **BLANK, "status": "idle", **more}
 
 
 def times(graph: Graph) -> dict[str, str | None]:
-    """Give when each person was seen, in UTC."""
+    """Return when each person was seen, in UTC."""
     table = graph.snapshot().table(PERSON).scan(["id", "seen"])
     seen = table["seen"].combine_chunks().view(pa.timestamp("ms")).cast(pa.string())
     return dict(zip(table["id"].to_pylist(), seen.to_pylist(), strict=True))

@@ -67,7 +67,7 @@ def read_singly(kind: str, values: Iterable[str]) -> Block:
 
 
 def plain(column: pa.Array) -> list[object]:
-    """Give what a column holds; times as text, because Python would take them for days."""
+    """Return what a column holds; times as text, because Python would take them for days."""
     if pa.types.is_date64(column.type):
         column = column.view(pa.timestamp("ms")).cast(pa.string())
     elif column.type == pa.list_(pa.date64()):
@@ -77,7 +77,7 @@ def plain(column: pa.Array) -> list[object]:
 
 
 def values_of(block: Block) -> dict[int, str]:
-    """Give what each line holds, as text, so that 1 is not 1.0 and -0.0 is not 0.0."""
+    """Return what each line holds, as text, so that 1 is not 1.0 and -0.0 is not 0.0."""
     return {
         int(line): repr(value)
         for each in block.rows
@@ -166,7 +166,7 @@ def test_a_bad_line_among_thousands_changes_nothing_for_the_good_ones(kind: str)
 
 
 def scalars(kind: str) -> st.SearchStrategy[str]:
-    """Give JSON values that fit a type, hardly fit it, or hardly do not."""
+    """Return JSON values that fit a type, hardly fit it, or hardly do not."""
     edges = st.sampled_from([*ACCEPTED[kind], *REFUSED.get(kind, {})])
     numbers = st.integers(-(2**65), 2**65) | st.floats(allow_nan=False, allow_infinity=False)
     offsets = st.integers(-1439, 1439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
@@ -242,7 +242,7 @@ ARROW: dict[str, tuple[pa.DataType, ...]] = {
 
 
 def arrow_values(kind: pa.DataType) -> st.SearchStrategy[Any]:
-    """Give values of an Arrow type that Python can hold as well."""
+    """Return values of an Arrow type that Python can hold as well."""
     if pa.types.is_fixed_size_list(kind):
         return st.lists(
             arrow_values(kind.value_type), min_size=kind.list_size, max_size=kind.list_size

@@ -231,7 +231,7 @@ def test_an_offline_embed_makes_the_vectors_that_a_load_makes(graph: Graph, tmp_
 
 
 def filled(store: Path, vectors: Sequence[object], bodies: Sequence[str | None]) -> pa.Array:
-    """Give the vectors of a batch after the missing ones were made."""
+    """Return the vectors of a batch after the missing ones were made."""
     stored = compile_schema(SCHEMA).nodes["Doc"]
     batch = pa.record_batch(
         {

@@ -125,7 +125,7 @@ def graph(tmp_path: Path) -> Graph:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a file of several splits with bad lines planted in it."""
+    """Return a file of several splits with bad lines planted in it."""
     path = tmp_path_factory.mktemp("planted") / "people.jsonl"
     good = b'{"type":"Person","data":{"slug":"p%06d","name":"n","status":"idle"}}\n'
     lines = [good % number for number in range(LINES)]
@@ -146,7 +146,7 @@ def found() -> list[object]:
 
 
 def grep(path: Path) -> list[int]:
-    """Give the numbers of the bad lines."""
+    """Return the numbers of the bad lines."""
     command = ["grep", "--text", "--line-number", "#bad", str(path)]
     done = subprocess.run(command, capture_output=True, check=True, env={"LC_ALL": "C"})
     return [int(line.partition(b":")[0]) for line in done.stdout.splitlines()]

@@ -25,7 +25,7 @@ class Model:
     rules: list[tuple[str, str, list[Action], Scope]]
 
     def text(self) -> str:
-        """Give the policy as a file; JSON is YAML."""
+        """Return the policy as a file; JSON is YAML."""
         rules = [
             {
                 "id": name,
@@ -48,7 +48,7 @@ class Model:
         )
 
     def allowing(self, actor: str, action: Action, branch: str | None) -> str | None:
-        """Give the first rule that allows it."""
+        """Return the first rule that allows it."""
         scopes = {Scope.ANY}
         if branch is not None:
             is_protected = folded(branch) in map(folded, self.protected)

@@ -42,7 +42,7 @@ def interrupt(graph: Graph, actions: Mapping[int, Callable[[], object]]) -> list
 
 
 def shown(graph: Graph) -> set[str]:
-    """Give what can be read in all branches and tags that are open to all."""
+    """Return what can be read in all branches and tags that are open to all."""
     places = [*graph.branches(), *graph.tags()]
     known = [each for each in places if each not in ("main", "vault", "tag-vault", TAG)]
     return {str(row["p.slug"]) for each in known for row in graph.at(each).query(READ)}

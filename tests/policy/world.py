@@ -25,7 +25,7 @@ TARGET_ACTIONS = ", ".join(
 
 
 def rule(name: str, scope: str) -> str:
-    """Give the rules that let the group of a name do everything in a scope."""
+    """Return the rules that let the group of a name do everything in a scope."""
     return f"""
   - id: {name}-branch
     allow:
@@ -70,7 +70,7 @@ class World:
         return open_graph(self.root, durable=False)
 
     def copied(self, folder: Path) -> "World":
-        """Give the same world in another folder."""
+        """Return the same world in another folder."""
         shutil.copytree(self.root, folder / "world")
         return World(folder / "world", self.secret, self.shown, self.secret_run, self.shown_run)
 
@@ -102,6 +102,6 @@ def add(graph: Graph, branch: str, slug: str) -> str:
 
 
 def state(graph: Graph) -> object:
-    """Give all that a change of the graph would change."""
+    """Return all that a change of the graph would change."""
     heads = graph.repository.manifest.heads(graph.repository.manifest.newest())
     return heads, graph.runs()

@@ -151,7 +151,7 @@ def flip_and_all_later(when: When) -> Plan:
 
 
 def outcome(change: Callable[[], object]) -> Outcome:
-    """Give what the caller was told about a change."""
+    """Return what the caller was told about a change."""
     try:
         change()
     except (StorageError, ConflictError):
@@ -166,7 +166,7 @@ def _healthy(_: Call) -> None:
 
 
 def _keys(given: list[Any]) -> tuple[str, ...]:
-    """Give the keys of a table that a commit sets or removes."""
+    """Return the keys of a table that a commit sets or removes."""
     changes = [each for each in given if isinstance(each, LanceOperation.UpdateConfig)]
     maps = [each.table_metadata_updates for each in changes if each.table_metadata_updates]
     return tuple(key for each in maps for key in (each.updates or {}))

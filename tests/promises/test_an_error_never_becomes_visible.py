@@ -43,7 +43,7 @@ SMALL_SCHEMA = "node Thing { name: String @key }"
 
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
-    """Give the faults, which stand in front of every call and break none of them yet."""
+    """Return the faults, which stand in front of every call and break none of them yet."""
     made = Faults()
     made.install(monkeypatch)
     return made

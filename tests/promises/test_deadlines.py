@@ -40,7 +40,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def _silence() -> Iterator[str]:
-    """Give the address of a server that takes every connection and never says anything."""
+    """Return the address of a server that takes every connection and never says anything."""
     held: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 

@@ -360,7 +360,7 @@ def _init_at(root: str, schema: str = SCHEMA) -> str:
 
 
 def _waiting(create: object, ready: threading.Barrier) -> object:
-    """Give the creation of tables such that all who create a manifest do so at one moment."""
+    """Return the creation of tables such that all who create a manifest do so at one moment."""
 
     def create_exclusively(*given: object) -> object:
         if layout.MANIFEST in given:
@@ -407,7 +407,7 @@ def _forbidden(folder: Path) -> Iterator[None]:
 
 
 def _tree(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Give every file and folder below one, with its time and content."""
+    """Return every file and folder below one, with its time and content."""
     return {
         str(each.relative_to(folder)): (
             each.stat().st_mtime_ns,

@@ -105,7 +105,7 @@ class Fuzz:
 
 
 def some_person(random: Random) -> Person:
-    """Give a person of three random words, and of no known age now and then."""
+    """Return a person of three random words, and of no known age now and then."""
     age = None if random.random() < 0.1 else random.randrange(AGES)
     return Person(" ".join(random.choices(WORDS, k=3)), age)
 

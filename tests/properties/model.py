@@ -38,7 +38,7 @@ class Model:
         self.cleaned: set[str] = set()
 
     def head(self, branch: str) -> Point:
-        """Give the commit at which a branch stands."""
+        """Return the commit at which a branch stands."""
         return self.points[self.heads[branch]]
 
     def commit(self, branch: str, new: str, state: State, merged: str | None = None) -> None:
@@ -49,7 +49,7 @@ class Model:
         self.heads[branch] = new
 
     def log(self, branch: str) -> Iterator[Point]:
-        """Give the commits of a branch, newest first."""
+        """Return the commits of a branch, newest first."""
         point = self.head(branch)
         while point.parents:
             yield point
@@ -57,11 +57,11 @@ class Model:
         yield point
 
     def readable(self) -> list[Point]:
-        """Give the commits that no cleanup removed."""
+        """Return the commits that no cleanup removed."""
         return [point for point in self.points.values() if point.id not in self.cleaned]
 
     def needed(self, keep: int) -> set[str]:
-        """Give what a cleanup must leave: the newest of each branch, and what merges start from.
+        """Return what a cleanup must leave: the newest of each branch, and what merges start from.
 
         What an earlier one removed is not asked for again.
         """
@@ -77,5 +77,5 @@ class Model:
         return merge_bases(self.points, one, other)
 
     def ancestors(self, commit: str) -> set[str]:
-        """Give a commit and all that it came from."""
+        """Return a commit and all that it came from."""
         return ancestors(self.points, commit)

@@ -34,7 +34,7 @@ Persons: TypeAlias = Mapping[str, Person]
 
 
 def rows_of(persons: Persons) -> pa.Table:
-    """Give persons as rows; the slug is the id."""
+    """Return persons as rows; the slug is the id."""
     columns = {
         "id": list(persons),
         "slug": list(persons),

@@ -154,7 +154,7 @@ def _wanted(
 
 
 def _read(operators: Iterable[plan.Operator]) -> Iterator[Node]:
-    """Give what is computed from the columns of rows; scans and searches read the table."""
+    """Return what is computed from the columns of rows; scans and searches read the table."""
     for operator in _all(operators):
         match operator:
             case plan.Filter(predicate):
@@ -168,7 +168,7 @@ def _read(operators: Iterable[plan.Operator]) -> Iterator[Node]:
 
 
 def _shown(operators: Iterable[plan.Operator]) -> Iterator[str]:
-    """Give the variables that a result shows as whole objects."""
+    """Return the variables that a result shows as whole objects."""
     for operator in operators:
         columns = operator.columns if isinstance(operator, plan.Project) else ()
         keys = operator.keys if isinstance(operator, plan.Aggregate) else ()

@@ -10,12 +10,12 @@ _INDENT = "  "
 
 
 def print_queries(file: ast.QueryFile) -> str:
-    """Give all queries as text, a blank line between them."""
+    """Return all queries as text, a blank line between them."""
     return "\n".join(map(_query, file.queries))
 
 
 def _predicate(predicate: ast.Predicate) -> str:
-    """Give a predicate as the language writes it, in parentheses only where they are needed."""
+    """Return a predicate as the language writes it, in parentheses only where they are needed."""
     match predicate:
         case ast.Comparison(left, operator, right, _):
             return f"{expr_text(left)} {operator} {expr_text(right)}"
@@ -87,7 +87,7 @@ def _rest(read: ast.Read | ast.Union) -> list[str]:
 
 
 def _having(predicates: tuple[ast.Predicate, ...]) -> list[str]:
-    """Give predicates that cannot run into each other, whatever their aliases are called."""
+    """Return predicates that cannot run into each other, whatever their aliases are called."""
     texts = [_predicate(each) for each in predicates]
     return texts if len(texts) == 1 else [f"({text})" for text in texts]
 

@@ -82,7 +82,7 @@ class Writer:
         return variable(name)
 
     def operand(self, kind: schema_types.ValueType, *, nullable: bool | None = None) -> ast.Expr:
-        """Give a value of a type: a literal, a parameter or `now()`."""
+        """Return a value of a type: a literal, a parameter or `now()`."""
         if self.chance():
             return self.param(kind, nullable=nullable)
         if kind == schema_types.DATETIME and self.chance():
@@ -92,7 +92,7 @@ class Writer:
     # Patterns
 
     def pattern(self) -> tuple[list[ast.Clause], list[Readable]]:
-        """Give the clauses of a match block and what can be read after it."""
+        """Return the clauses of a match block and what can be read after it."""
         clauses: list[ast.Clause] = []
         bound: list[Readable] = []
         for _ in range(self.draw(st.integers(1, 2))):
@@ -117,7 +117,7 @@ class Writer:
         return ast.Binding(variable(bound.name), named(bound.types[0]), given)
 
     def traversals(self, bound: list[Readable], count: int) -> list[ast.Clause]:
-        """Give traversals that start at what is bound, and bind what they reach."""
+        """Return traversals that start at what is bound, and bind what they reach."""
         clauses: list[ast.Clause] = []
         for _ in range(count):
             starts = [each for each in bound if each.is_node and len(each.types) == 1]
@@ -148,7 +148,7 @@ class Writer:
         )
 
     def several(self, edge: EdgeType, steps: Steps) -> tuple[Steps, ast.Hops]:
-        """Give more edges of the same ends, and hops where the edge chains."""
+        """Return more edges of the same ends, and hops where the edge chains."""
         twins = {"Knows": "likes", "Likes": "knows", "Cites": "contains", "WorksAt": "in"}
         if edge.name in twins and self.chance():
             steps = (*steps, ast.EdgeName(named(twins[edge.name])))
@@ -162,7 +162,7 @@ class Writer:
         return edge.chains and self.chance()
 
     def target(self, kind: str, bound: list[Readable]) -> tuple[str, bool]:
-        """Give a bound variable of a type, a new one or the anonymous one."""
+        """Return a bound variable of a type, a new one or the anonymous one."""
         known = [each.name for each in bound if each.is_node and each.types == (kind,)]
         choice = self.draw(st.integers(0, 3))
         if choice == 0 and known:
@@ -212,7 +212,7 @@ class Writer:
     def test_of(
         self, side: ast.Expr, kind: schema_types.ValueType, readable: list[Readable] | None = None
     ) -> ast.Predicate:
-        """Give a test of an expression that suits its type."""
+        """Return a test of an expression that suits its type."""
         if (
             self.draw(st.integers(0, 5)) == 0
             or isinstance(kind, schema_types.VectorType)
@@ -284,7 +284,7 @@ class Writer:
     def columns(
         self, readable: list[Readable], count: int, *, single: bool
     ) -> list[tuple[ast.Expr, str, schema_types.ValueType | None]]:
-        """Give expressions with an alias and their type, which a whole row has not.
+        """Return expressions with an alias and their type, which a whole row has not.
 
         Single ones can be told apart, as groups and distinct rows need it.
         """
@@ -418,20 +418,20 @@ class Writer:
 
 @st.composite
 def read_trees(draw: DrawFn) -> ast.Query:
-    """Give reads that compile against `CATALOG`."""
+    """Return reads that compile against `CATALOG`."""
     writer = Writer(draw)
     return _query(writer, writer.read())
 
 
 @st.composite
 def mutation_trees(draw: DrawFn) -> ast.Query:
-    """Give mutations that compile against `CATALOG`."""
+    """Return mutations that compile against `CATALOG`."""
     writer = Writer(draw)
     return _query(writer, writer.mutation())
 
 
 def values(kind: schema_types.ValueType) -> SearchStrategy[LiteralValue]:
-    """Give the literals that compare with a type."""
+    """Return the literals that compare with a type."""
     match kind:
         case schema_types.EnumType(allowed):
             return st.sampled_from(allowed)

@@ -72,13 +72,13 @@ class DeclaredInterface:
 
 
 def schema_texts() -> SearchStrategy[str]:
-    """Give the texts of valid schemas, one space between the pieces."""
+    """Return the texts of valid schemas, one space between the pieces."""
     return schema_pieces().map(" ".join)
 
 
 @st.composite
 def spaced(draw: DrawFn, pieces: list[str]) -> str:
-    """Give the pieces with white space and comments between them, also before and after."""
+    """Return the pieces with white space and comments between them, also before and after."""
     around = draw(st.lists(gaps, min_size=len(pieces) + 1, max_size=len(pieces) + 1))
     text = around[0]
     for piece, gap in zip(pieces, around[1:], strict=True):
@@ -88,7 +88,7 @@ def spaced(draw: DrawFn, pieces: list[str]) -> str:
 
 @st.composite
 def schema_pieces(draw: DrawFn) -> list[str]:
-    """Give the pieces of a valid schema."""
+    """Return the pieces of a valid schema."""
     names = draw(st.permutations(TYPE_NAMES))
     fields = draw(st.permutations([*KEYWORDS, *PLAIN]))
     interfaces = []
@@ -203,7 +203,7 @@ def _embeds(draw: DrawFn, name: str, properties: list[Declared]) -> list[Declare
 
 @st.composite
 def _flags(draw: DrawFn, kind: types.ValueType) -> list[str]:
-    """Give `@unique` and `@index` where the type allows them."""
+    """Return `@unique` and `@index` where the type allows them."""
     pieces: list[str] = []
     if types.is_single(kind) and draw(st.booleans()):
         pieces += ["@", "unique"]
@@ -231,7 +231,7 @@ def _constraints(draw: DrawFn, properties: list[Declared], *, keyed: bool) -> li
 
 @st.composite
 def _ranges(draw: DrawFn, item: Declared) -> list[str]:
-    """Give a range that holds the default, if there is one."""
+    """Return a range that holds the default, if there is one."""
     values = draw(st.lists(_numbers(item.type), min_size=2, max_size=2, unique=True))
     if isinstance(item.default, int | float):
         values.append(item.default)
@@ -242,7 +242,7 @@ def _ranges(draw: DrawFn, item: Declared) -> list[str]:
 
 @st.composite
 def _defaults(draw: DrawFn, kind: types.ValueType) -> tuple[object, str]:
-    """Give a default and how it is written."""
+    """Return a default and how it is written."""
     if kind in types.NUMBERS:
         number = draw(_numbers(kind))
         return number, literal_text(number)
@@ -281,7 +281,7 @@ def _type_annotations(draw: DrawFn, name: str) -> list[str]:
 
 @st.composite
 def _kept(draw: DrawFn) -> list[str]:
-    """Give annotations that mean nothing to OmniGraph."""
+    """Return annotations that mean nothing to OmniGraph."""
     pieces: list[str] = []
     for name in draw(st.lists(st.sampled_from(["pii", "in", "ui", "node", "order"]), max_size=2)):
         pieces += ["@", name]
@@ -302,7 +302,7 @@ def _flagged(item: Declared, flag: str) -> Declared:
 
 
 def _bare(item: Declared) -> Declared:
-    """Give the property as a node repeats it: the same type, and the rest is inherited."""
+    """Return the property as a node repeats it: the same type, and the rest is inherited."""
     pieces = (item.name, ":", str(item.type), *(["?"] if item.nullable else []))
     return Declared(item.name, item.type, item.nullable, pieces, item.default)
 

@@ -19,7 +19,7 @@ class Crash(Exception):
 
 @pytest.fixture
 def flushed(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[Path]]:
-    """Give the files that were really flushed so far."""
+    """Return the files that were really flushed so far."""
     seen: set[Path] = set()
     flush = durable._flush
 
@@ -33,7 +33,7 @@ def flushed(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[Path]]:
 
 
 def unflushed(graph: Graph, flushed: set[Path]) -> list[Path]:
-    """Give the files of the manifest and of `main` that a loss of power could take."""
+    """Return the files of the manifest and of `main` that a loss of power could take."""
     snapshot = graph.snapshot()
     tables: list[Table] = [snapshot.table(key) for key in snapshot.commit.tables]
     tables.append(graph.repository.manifest.newest())

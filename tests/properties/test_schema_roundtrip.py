@@ -207,7 +207,7 @@ def _rename_node(catalog: Catalog, old: NodeType) -> Catalog:
 
 
 def _own_property(catalog: Catalog) -> tuple[str, Property | None]:
-    """Give a property that no interface declares, and the node type that has it."""
+    """Return a property that no interface declares, and the node type that has it."""
     for node in catalog.nodes.values():
         for item in node.properties.values():
             interfaces = [catalog.interfaces[name] for name in node.implements]

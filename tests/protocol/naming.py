@@ -140,7 +140,7 @@ def delete(actor: Actor, name: str, effect: Effect = Effect.MADE) -> Flow[None]:
 
 
 def rename(actor: Actor, name: str, new_name: str) -> Flow[None]:
-    """Give a branch another name."""
+    """Rename a branch."""
 
     def plan(manifest: Manifest, now: int) -> tuple[dict[str, object], tuple[object, ...]]:
         heads = manifest.heads()

@@ -37,7 +37,7 @@ def publish_run(actor: Actor, run: str) -> Flow[Commit | None]:
 
 
 def abort_run(actor: Actor, run: str) -> Flow[None]:
-    """Give a run up. Its branch goes first; whoever published before that is found on main."""
+    """Return a run up. Its branch goes first; whoever published before that is found on main."""
     if (yield from _is_over(run, ABORTED)):
         return
     yield from _claim(run, ABORTED)

@@ -299,7 +299,7 @@ def revert(actor: Actor, old: str, key: str) -> Flow[Commit | None]:
 
 
 def apply_schema(actor: Actor, schema: str, key: str) -> Flow[Commit | None]:
-    """Give main another schema; one of several changes at a time, told by a branch."""
+    """Set another schema on main; one of several changes at a time, told by a branch."""
     names = Counter(actor)
     yield from _lock(actor)
 

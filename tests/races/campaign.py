@@ -51,7 +51,7 @@ class _Race:
         self._writes = writes
 
     def run(self) -> tuple[list[str], int]:
-        """Give all broken promises, and how often a worker was told that it lost."""
+        """Return all broken promises, and how often a worker was told that it lost."""
         problems: list[str] = []
         refused = 0
         for race in (self._one_branch, self._inserts, self._own_branches, self._two_tables):
@@ -131,7 +131,7 @@ def _where(options: argparse.Namespace) -> str:
 
 @contextmanager
 def _place(options: argparse.Namespace) -> Iterator[str]:
-    """Give a root for the graphs, and leave nothing there."""
+    """Return a root for the graphs, and leave nothing there."""
     if options.s3:
         with s3_server() as address:
             os.environ.update(s3_environment(address))

@@ -39,7 +39,7 @@ ROUNDS = 6
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[ProcessPoolExecutor]:
-    """Give processes that are already running; Lance does not survive a fork."""
+    """Return processes that are already running; Lance does not survive a fork."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(PROCESSES, mp_context=spawn) as processes:
         list(processes.map(time.sleep, [0.2] * PROCESSES))
@@ -56,7 +56,7 @@ def tasks(graph: Graph, branches: list[str]) -> list[Task]:
 
 
 def soon() -> float:
-    """Give a moment at which all workers will be ready."""
+    """Return a moment at which all workers will be ready."""
     return time.time() + 0.1
 
 

@@ -9,7 +9,7 @@ from tests.sample import KNOWS, PERSON
 
 
 def after_counting(graph: Graph, branch: str, tallies: Iterable[Tally]) -> list[str]:
-    """Give every broken promise after workers counted up on one branch."""
+    """Return every broken promise after workers counted up on one branch."""
     done = list(tallies)
     names = _names(done)
     problems = [*_rows(graph, branch, PERSON, names | {COUNTER} if names else names)]
@@ -28,7 +28,7 @@ def after_counting(graph: Graph, branch: str, tallies: Iterable[Tally]) -> list[
 def after_appending(
     graph: Graph, branch: str, persons: Iterable[Tally], edges: Iterable[Tally]
 ) -> list[str]:
-    """Give every broken promise after some added persons and others edges to one branch."""
+    """Return every broken promise after some added persons and others edges to one branch."""
     added, joined = list(persons), list(edges)
     problems = _rows(graph, branch, PERSON, _names(added))
     problems += _rows(graph, branch, KNOWS, {f"{name}-{name}" for name in _names(joined)})

@@ -32,7 +32,7 @@ class Task:
     writes: int
 
     def name(self, number: int) -> str:
-        """Give the id of the own row that a write adds."""
+        """Return the id of the own row that a write adds."""
         return f"w{self.worker}x{number}"
 
 

@@ -28,7 +28,7 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    """Give a graph in which a person and a city have the same key."""
+    """Return a graph in which a person and a city have the same key."""
     made = init(tmp_path / "town.omni", SCHEMA, durable=False)
     do(made, 'insert Person { name: "oslo" note: "a person" }', 'insert City { name: "oslo" }')
     do(made, 'insert Person { name: "bo" }', 'insert City { name: "rome" }')

@@ -70,7 +70,7 @@ def graph(tmp_path: Path) -> Graph:
 
 
 def read(page: str) -> _Reader:
-    """Give a page that was read as a whole."""
+    """Return a page that was read as a whole."""
     reader = _Reader()
     reader.feed(page)
     reader.close()

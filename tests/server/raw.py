@@ -61,7 +61,7 @@ def talk(found: socket.socket, parts: Iterable[bytes], seconds: float = 10.0) ->
 
 
 def post(path: str, *headers: bytes, body: bytes = b"", host: bytes = b"localhost") -> bytes:
-    """Give the bytes of a POST with the owner's token."""
+    """Return the bytes of a POST with the owner's token."""
     head = b"".join(each + b"\r\n" for each in headers)
     return b"POST %s HTTP/1.1\r\nHost: %s\r\n%s%s\r\n%s" % (
         path.encode(),

@@ -43,7 +43,7 @@ def _new_run(served: Served) -> dict[str, str]:
 
 
 def _last(served: Served) -> str:
-    """Give a commit that can be undone."""
+    """Return a commit that can be undone."""
     slug = f"p{next(_numbers)}"
     commit = served.graph.mutate(ADD, slug=slug).commit
     assert commit is not None
@@ -51,7 +51,7 @@ def _last(served: Served) -> str:
 
 
 def _two_nodes(served: Served) -> dict[str, str]:
-    """Give two nodes that can become one."""
+    """Return two nodes that can become one."""
     into, duplicate = f"p{next(_numbers)}", f"p{next(_numbers)}"
     for slug in (into, duplicate):
         served.graph.mutate(ADD, slug=slug)
@@ -190,10 +190,10 @@ UNKNOWN: dict[str, Sample] = {
 
 
 def path_of(route: Route, sample: Sample) -> str:
-    """Give the path of a request."""
+    """Return the path of a request."""
     return route.template.format(**sample.path)
 
 
 def nothing(route: Route) -> Sample:
-    """Give a request of a route about anything, for those who are refused before it is read."""
+    """Return a request of a route about anything, for those who are refused before it is read."""
     return Sample(path=dict.fromkeys(route.parts.path, "x"), body={} if route.fields else None)

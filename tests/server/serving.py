@@ -96,7 +96,7 @@ class Served:
         return self.client.request(method, path, headers={**given, **(headers or {})}, **more)
 
     def read(self, query: str = ALL, **how: Any) -> list[dict[str, Any]]:
-        """Give the rows of a query."""
+        """Return the rows of a query."""
         answer = self.ask("POST", "/read", {"query_source": query, **how})
         assert answer.status_code == 200, answer.text
         rows: list[dict[str, Any]] = answer.json()["rows"]

@@ -65,7 +65,7 @@ def _client(server: Running, actor: str = "one") -> httpx.Client:
 
 
 def _resident(server: Running, which: str = "VmRSS") -> int:
-    """Give how many bytes of memory the server has, or had at most."""
+    """Return how many bytes of memory the server has, or had at most."""
     status = Path(f"/proc/{server.process.pid}/status").read_text()
     line = next(each for each in status.splitlines() if each.startswith(which))
     return int(line.split()[1]) << 10
@@ -76,7 +76,7 @@ def _forget_peak(server: Running) -> None:
 
 
 def _read_all(server: Running, query: str, accept: str) -> tuple[int, bytes, bool]:
-    """Give the status of an answer, the end of what came of it, and whether it was complete."""
+    """Return the status of an answer, the end of what came of it, and whether it was complete."""
     tail = b""
     with (
         _client(server) as client,

@@ -13,7 +13,7 @@ PAGE = ListCommits().limit or 0
 
 @pytest.fixture(scope="module")
 def filled(served: Served) -> Served:
-    """Give a server with more commits and runs than one page holds, and some names."""
+    """Return a server with more commits and runs than one page holds, and some names."""
     graph = served.graph
     for number in range(PAGE + 5):
         graph.mutate(ADD, slug=f"s{number}")

@@ -194,7 +194,7 @@ def _is_refused(address: str) -> bool:
 
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Give a server that works for one request of an actor at a time and takes three."""
+    """Return a server that works for one request of an actor at a time and takes three."""
     limits = replace(PATIENT, threads=2, share=1, waiting=1, query_seconds=0.7, query_bytes=1 << 20)
     with serving(tmp_path_factory.mktemp("busy"), limits) as found:
         _many(found, 400)

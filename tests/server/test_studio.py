@@ -22,7 +22,7 @@ SCRIPT = b"console.log('studio');" * 200
 
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a folder with a small page, in place of the one that is built."""
+    """Return a folder with a small page, in place of the one that is built."""
     folder = tmp_path / "page"
     (folder / "assets").mkdir(parents=True)
     (folder / "index.html").write_text("<!doctype html><title>Studio</title>")

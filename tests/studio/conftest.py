@@ -11,7 +11,7 @@ from tests.studio.scene import Scene, served
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Give a Chromium that runs."""
+    """Return a Chromium that runs."""
     with sync_playwright() as playwright:
         started = launch(playwright)
         yield started
@@ -20,6 +20,6 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def scene(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """Give a served graph that the tests of a file share."""
+    """Return a served graph that the tests of a file share."""
     with served(tmp_path_factory.mktemp("scene")) as scene:
         yield scene

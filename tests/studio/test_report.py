@@ -20,7 +20,7 @@ _WIDE = "document.documentElement.scrollWidth - innerWidth"
 
 @pytest.fixture(scope="module")
 def folder(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder with the reports of a small graph with changes, and of fifty types."""
+    """Return a folder with the reports of a small graph with changes, and of fifty types."""
     made = tmp_path_factory.mktemp("reports")
     graph: Graph = scene.graph
     graph.create_branch("hostile", "review/hires")

@@ -13,7 +13,7 @@ MOST_ROOM = 350_000
 
 @pytest.fixture
 def built() -> str:
-    """Give the first file of the page that is built."""
+    """Return the first file of the page that is built."""
     if not BUILT.exists():
         lack("the page is not built: run `make studio`")
     return BUILT.read_text()

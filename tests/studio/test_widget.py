@@ -55,7 +55,7 @@ def mounted(
 
 @pytest.fixture(scope="module")
 def graph_picture(scene: Scene) -> Picture:
-    """Give the picture of people and where they work, one of them with a hostile name."""
+    """Return the picture of people and where they work, one of them with a hostile name."""
     text = 'query n($t: String) { update Person set { name: $t } where slug = "bo" }'
     scene.graph.mutate(text, t=HOSTILE)
     return scene.graph.query(_PAIRS).graph()

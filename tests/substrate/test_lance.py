@@ -98,7 +98,7 @@ def set_key(table: LanceDataset, key: str, value: str | None) -> LanceDataset:
 
 
 def fold(table: LanceDataset) -> LanceOperation.Update:
-    """Give the change that swaps all fragments for one."""
+    """Return the change that swaps all fragments for one."""
     old = [each.fragment_id for each in table.get_fragments()]
     new = list(write_fragments(table.scanner().to_reader(), table, schema=table.schema))
     return LanceOperation.Update(removed_fragment_ids=old, new_fragments=new)

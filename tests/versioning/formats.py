@@ -25,14 +25,14 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 def unpacked(number: int, folder: Path) -> Path:
-    """Give the stored graph of a format, unpacked into a folder."""
+    """Return the stored graph of a format, unpacked into a folder."""
     with tarfile.open(FIXTURES / f"format-{number}.tar.gz") as archive:
         unpack(archive, folder)
     return folder / "graph"
 
 
 def unstamped_manifest(commit: Commit) -> pa.Table:
-    """Give the manifest as format 1 had it: no stamp, and no mark on `object_id`."""
+    """Return the manifest as format 1 had it: no stamp, and no mark on `object_id`."""
     rows = new_manifest(commit)
     kept = {k: v for k, v in rows.schema.metadata.items() if k != STAMP.encode()}
     unmarked = [field.remove_metadata() for field in rows.schema]

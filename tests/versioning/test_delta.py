@@ -45,14 +45,14 @@ def written(graph: Graph, *writes: TableWrite, branch: str = "main") -> Table:
 
 
 def names(version: Table, addresses: object) -> list[str]:
-    """Give the ids of the rows of some addresses, in their order."""
+    """Return the ids of the rows of some addresses, in their order."""
     where = set(pa.array(addresses).to_pylist())
     found = read_with_addresses(version, ["id"]).to_pylist()
     return sorted(row["id"] for row in found if row[ADDRESS] in where)
 
 
 def told(old: Table, new: Table) -> tuple[list[str], list[str]]:
-    """Give the ids of the rows that went and of those that came; each difference is a row."""
+    """Return the ids of the rows that went and of those that came; each difference is a row."""
     delta = delta_between(old, new, MANY)
     assert delta is not None
     gone, came = names(old, delta.removed), names(new, delta.added)
@@ -69,7 +69,7 @@ def check_leads_from_one_to_the_other(old: Table, new: Table) -> None:
 
 
 def rows(version: Table) -> dict[int, tuple[object, ...]]:
-    """Give the rows of a version by their addresses."""
+    """Return the rows of a version by their addresses."""
     found = read_with_addresses(version, ["id", "age"]).to_pylist()
     return {row[ADDRESS]: (row["id"], row["age"]) for row in found}
 

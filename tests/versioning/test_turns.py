@@ -14,7 +14,7 @@ PATIENCE = Patience(seconds=60, turn=1)
 
 
 def most_at_once(root: Path) -> int:
-    """Give how many of some writers were at it at the same time."""
+    """Return how many of some writers were at it at the same time."""
     lock, busy, most = threading.Lock(), 0, 0
 
     def write(_: int) -> None:

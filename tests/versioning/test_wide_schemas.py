@@ -22,7 +22,7 @@ def graph(tmp_path: Path) -> Graph:
 
 @contextmanager
 def opened(graph: Graph) -> Iterator[set[str]]:
-    """Give the tables whose handles came to be cached meanwhile, by folder."""
+    """Return the tables whose handles came to be cached meanwhile, by folder."""
     tables = graph.repository.tables
     before = set(tables._handles)
     found: set[str] = set()
