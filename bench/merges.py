@@ -119,7 +119,7 @@ def _rows(count_: int, numbers: "np.ndarray | None" = None, value: float = 0.5) 
 
 
 def _vectors(root: Path) -> int:
-    """Return how much more memory a process takes to merge ten changed rows of wide ones, in MiB."""
+    """Return how much more memory a process takes to merge ten wide rows, in MiB."""
     graph = init(root, _WIDE, durable=False)
     chance = np.random.default_rng(DATA_SEED)
     for first in range(0, VECTORS, 10_000):

@@ -199,7 +199,7 @@ class Oracle:
         *,
         negates: bool = True,
     ) -> Rows:
-        """Return the rows that pass the conditions on what is known, first those that cannot fail."""
+        """Return the rows that pass the conditions on what is known; first what cannot fail."""
         for each in tests:
             is_known = expr.variables(each) <= known and not _marks(each)
             if is_known and not expr.may_fail(each):
@@ -332,7 +332,7 @@ class Oracle:
     # What follows the match
 
     def _groups(self, read: CheckedRead, rows: Rows) -> "list[_Group]":
-        """Return the rows in groups: by their keys, by their columns when distinct, or one by one."""
+        """Return the rows in groups: by their keys, by columns when distinct, or one by one."""
         if _is_by_row(read):
             return [_Group(self, [row]) for row in rows]
         keys = [each.expr for each in read.columns if _is_key(each.expr, grouped=read.grouped)]
@@ -356,7 +356,7 @@ class Oracle:
         return groups
 
     def _ties(self, read: CheckedRead) -> "list[_Sorting]":
-        """Return what rows of equal keys are sorted by: the ids of the variables, or the columns."""
+        """Return what sorts rows of equal keys: the ids of the variables, or the columns."""
         if _is_by_row(read):
             return [self._id(name) for name in bound_by(read.pattern)]
         exprs = [column.expr for column in read.columns]

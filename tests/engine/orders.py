@@ -72,7 +72,7 @@ def _rows(view: View, query: RandomQuery) -> list[str] | None:
 
 
 def _written_orders(query: RandomQuery, random: Random, most: int) -> list[tuple[Clause, ...]]:
-    """Return the clauses of a query in every order, or in so many; blocks keep theirs, at the end."""
+    """Return the clauses of a query in every order, or in some; blocks keep theirs, at the end."""
     plain = [each for each in query.clauses if not isinstance(each, Block)]
     blocks = [each for each in query.clauses if isinstance(each, Block)]
     if len(plain) > 5:

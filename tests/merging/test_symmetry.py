@@ -47,7 +47,7 @@ def wander(graph: Graph, branch: str, random: Random) -> None:
 
 
 def mirrored(found: list[Conflict]) -> set[tuple[object, ...]]:
-    """Return what conflicts are about, with the sides changed; of a unique value, only that it is."""
+    """Return what conflicts are about, with the sides changed; of unique values, only that."""
     return {
         (each["kind"], each["type_name"], each["property"])
         if each["kind"] == "UniqueViolation"
