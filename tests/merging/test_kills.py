@@ -34,7 +34,7 @@ def nursery() -> Iterator[Nursery]:
 
 
 def checked(root: Path) -> tuple[Content, list[str]]:
-    """Return what a graph holds as a new process sees it, and its commits, which are all readable."""
+    """Return what a graph holds as a new process sees it, and its commits, all readable."""
     graph = open_graph(root, read_only=True)
     commits = list(graph.log())
     for commit in commits[:3]:
