@@ -139,7 +139,8 @@ def test_a_load_ends_soon_after_it_is_cancelled(graph: Graph) -> None:
         graph.load(data, engine="inline", cancelled=cancelled)
     assert time.monotonic() - began < 30
     assert rows(graph, PERSON) == []
-    assert list(Path(graph.uri).glob("_aside/*")) == []
+    # A folder of nothing may stay when the stream was just being stored.
+    assert [each for each in Path(graph.uri).glob("_aside/**/*") if each.is_file()] == []
 
 
 def test_a_load_that_publishes_is_not_cancelled(
