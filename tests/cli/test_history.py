@@ -68,6 +68,7 @@ def test_changes_are_lines_of_json_with_their_commit(graph: Graph, run: Run) -> 
         "before": {"id": "ann", "name": "ann", "age": 30},
         "after": {"id": "ann", "name": "ann", "age": 31},
         "changed": ["age"],
+        "manifest_version": graph.snapshot().commit.version,
     }
     assert lines(run("changes", "g.omni", "--since", first)) == found[1:]
     assert lines(run("changes", "g.omni", "--since", second)) == []
