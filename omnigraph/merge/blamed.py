@@ -11,7 +11,7 @@ from omnigraph.schema.values import to_json_value
 from omnigraph.versioning.commit import Commit, commit_named, time_text, with_commits
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Blamed:
     """A property, its value, and the commit that set it.
 
@@ -22,6 +22,9 @@ class Blamed:
     value: object
     commit: Commit
     or_earlier: bool = False
+
+    def __repr__(self) -> str:
+        return f"Blamed({self})"
 
     def __str__(self) -> str:
         who = "" if self.commit.actor is None else f" by {self.commit.actor}"

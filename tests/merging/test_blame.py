@@ -127,6 +127,17 @@ def test_a_property_is_blamed_under_the_names_that_it_had(graph: Graph) -> None:
     assert (found["years"], found["title"], found["name"]) == (aged, named, last)
 
 
+def test_who_set_a_property_is_shown_in_one_line(graph: Graph) -> None:
+    each(graph, update("ada", age=7))
+    commit = graph.snapshot().commit
+
+    (age,) = (one for one in graph.blame("Person", "ada") if one.property == "age")
+
+    assert repr(age).startswith("Blamed(age = 7, 20")
+    assert f"({commit.id})" in repr(age)
+    assert "\n" not in repr(age)
+
+
 def test_after_a_cleanup_blame_ends_at_the_oldest_commit_that_can_be_read(graph: Graph) -> None:
     each(graph, update("ada", age=1), update("ada", age=2), update("bob", age=3))
     second, newest = [one.id for one in graph.log(limit=2)][::-1]
