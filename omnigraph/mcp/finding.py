@@ -30,10 +30,8 @@ class SearchArguments(Arguments, frozen=True, kw_only=True):
 
     text: str
     types: list[str] | None = None
-    where: Annotated[
-        str | None, Meta(description='.gq predicate on $n, e.g. $n.status = "active"')
-    ] = None
-    hops: Annotated[int, Meta(ge=0, le=2, description="also nodes so many edges away")] = 0
+    where: Annotated[str | None, Meta(description='.gq condition, as $n.status = "active"')] = None
+    hops: Annotated[int, Meta(ge=0, le=2, description="also nodes so many edges off")] = 0
     limit: Annotated[int, Meta(ge=1, le=100)] = 10
     branch: Place = None
 
@@ -174,7 +172,7 @@ class _Around:
 TOOLS = (
     Tool(
         name="search",
-        about="Find nodes by words, meaning (where vectors are) and id; best first.",
+        about="Find nodes by words, meaning and id; best first.",
         run=search,
         arguments=SearchArguments,
     ),

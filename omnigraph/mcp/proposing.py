@@ -14,7 +14,7 @@ from omnigraph.policy.actions import Action
 from omnigraph.versioning.commit import time_text
 from omnigraph.versioning.names import MAIN
 
-_Own = Annotated[str | None, Meta(description="default: your own branch")]
+_Own = Annotated[str | None, Meta(description="default: your own")]
 
 
 class ProposeArguments(Arguments, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ def review(call: ToolCall, given: ReviewArguments) -> str:
 TOOLS = (
     Tool(
         name="propose",
-        about="Hand a branch over for review: opens the review and shows what a merge would do.",
+        about="Open the review of a branch, and show what a merge would do.",
         run=propose,
         arguments=ProposeArguments,
         needs=Action.REVIEW,

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from omnigraph.api.branch import Branch
     from omnigraph.read.neighbors import NeighborGroup
 
-Place = Annotated[str | None, Meta(description="branch, tag or commit; default main")]
-Goes = Annotated[str | None, Meta(description="of the answer before, to go on")]
+Place = Annotated[str | None, Meta(description="branch or commit; or main")]
+Goes = Annotated[str | None, Meta(description="of the answer before")]
 _SAMPLE = 5
 
 
@@ -169,7 +169,7 @@ def traversal(edge: EdgeType) -> str:
 TOOLS = (
     Tool(
         name="schema",
-        about="Types, keys, edges, enums and row counts; with type, its whole declaration.",
+        about="Types, keys, edges, enums and counts; with type, its declaration.",
         run=schema,
         arguments=SchemaArguments,
     ),
@@ -184,13 +184,13 @@ TOOLS = (
     ),
     Tool(
         name="lint",
-        about="Check .gq text without running it: errors with line, column and hint.",
+        about="Check .gq text without running it.",
         run=lint,
         arguments=LintArguments,
     ),
     Tool(
         name="get",
-        about="One node or edge by id, with the kinds and first ids of its neighbours.",
+        about="One node or edge by id, with its neighbours.",
         run=get,
         arguments=GetArguments,
     ),

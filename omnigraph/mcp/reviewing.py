@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _COMMITS = 20
 _Side = Annotated[
     Literal["ours", "theirs"] | None,
-    Meta(description="who is right where both changed the same; ours is the target"),
+    Meta(description="who is right in conflicts; ours is the target"),
 ]
 
 
@@ -34,7 +34,7 @@ class DiffArguments(Arguments, frozen=True, kw_only=True):
     """What `diff` takes."""
 
     new: Annotated[str | None, Meta(description="branch or commit; default yours")] = None
-    old: Annotated[str, Meta(description="compared with; default main")] = MAIN
+    old: Annotated[str, Meta(description="compared with")] = MAIN
     since_parting: Annotated[bool, Meta(description="only what new did since they parted")] = True
     types: list[str] | None = None
     cursor: Goes = None
@@ -43,7 +43,7 @@ class DiffArguments(Arguments, frozen=True, kw_only=True):
 class MergeArguments(Arguments, frozen=True, kw_only=True):
     """What `merge` and `merge_preview` take."""
 
-    source: Annotated[str | None, Meta(description="default: your own branch")] = None
+    source: Annotated[str | None, Meta(description="default: your own")] = None
     into: str = MAIN
     take: _Side = None
 
@@ -256,7 +256,7 @@ TOOLS = (
     ),
     Tool(
         name="merge_preview",
-        about="What a merge would change, with all conflicts; the proposal to show to a reviewer.",
+        about="What a merge would change, with all conflicts.",
         run=merge_preview,
         arguments=MergeArguments,
     ),
@@ -284,7 +284,7 @@ TOOLS = (
     ),
     Tool(
         name="revert",
-        about="Undo a commit by a new one, on your own branch unless one is named.",
+        about="Undo a commit by a new one.",
         run=revert,
         arguments=RevertArguments,
         needs=Action.CHANGE,

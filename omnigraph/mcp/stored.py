@@ -19,7 +19,7 @@ PREFIX = "q_"
 _LONGEST_NAME = 64
 # Arguments of the tool itself, beside the parameters of the query.
 _BRANCH: Mapping[str, Any] = {"type": "string", "description": "branch"}
-_CURSOR: Mapping[str, Any] = {"type": "string", "description": "of the answer before, to go on"}
+_CURSOR: Mapping[str, Any] = {"type": "string", "description": "of the answer before"}
 
 
 def stored_tools(desk: Desk) -> list[Tool]:

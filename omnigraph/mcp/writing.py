@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from omnigraph.write.receipt import Receipt
     from omnigraph.write.resolved import Resolved
 
-Target = Annotated[str | None, Meta(description="default: your own branch")]
+Target = Annotated[str | None, Meta(description="default: your own")]
 
 
 class ChangeArguments(Arguments, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class ChangeArguments(Arguments, frozen=True, kw_only=True):
     params: dict[str, Any] | None = None
     branch: Target = None
     message: str | None = None
-    expect: Annotated[str | None, Meta(description="commit at which the branch has to be")] = None
+    expect: Annotated[str | None, Meta(description="commit that the branch must be at")] = None
 
 
 class ResolveArguments(Arguments, frozen=True, kw_only=True):
@@ -181,10 +181,7 @@ def _committed(commit: str | None) -> str:
 TOOLS = (
     Tool(
         name="change",
-        about=(
-            "Run insert, update, replace or delete statements as one commit, on your own branch"
-            " unless one is named."
-        ),
+        about=("Run insert, update, replace or delete statements as one commit."),
         run=change,
         arguments=ChangeArguments,
         needs=Action.CHANGE,
@@ -193,7 +190,7 @@ TOOLS = (
     ),
     Tool(
         name="resolve",
-        about="Make two nodes that mean the same one: edges move, values join; one commit.",
+        about="Make two nodes one: edges move, values join.",
         run=resolve,
         arguments=ResolveArguments,
         needs=Action.CHANGE,
@@ -202,7 +199,7 @@ TOOLS = (
     ),
     Tool(
         name="load",
-        about="Load many rows as one commit, on your own branch unless one is named.",
+        about="Load many rows as one commit.",
         run=load,
         arguments=LoadArguments,
         needs=Action.CHANGE,
