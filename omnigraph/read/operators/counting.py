@@ -12,9 +12,9 @@ from omnigraph.query.plan import Expand, NodeScan, Operator
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches, multiply_counts, sum_counts, sum_products
+from omnigraph.read.operators.evaluate import Evaluation
 from omnigraph.read.operators.scan import find_nodes
 from omnigraph.read.operators.traverse import (
-    are_true,
     find_targets,
     follow_named,
     test_predicates,
@@ -92,7 +92,7 @@ class PatternCounter:
         if root.filters and root.point is None and not children and execution.reader.is_whole:
             codes = execution.domains[root.variable].all()
             every = Matches(len(codes), {root.variable: codes})
-            return int(np.count_nonzero(are_true(execution, every, root.filters)))
+            return Evaluation(execution, every).count(root.filters)
         if root.point is not None or root.filters:
             return _add_up(self._weigh_below(root.variable, find_nodes(execution, root)))
         if not children:

@@ -1,6 +1,6 @@
 """Evaluate: expressions and predicates over rows, a whole column at a time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 
@@ -69,6 +69,11 @@ class Evaluation:
             truth = pc.fill_null(truth, fill_value=False)
         found: Mask = truth.to_numpy(zero_copy_only=False)
         return found
+
+    def count(self, predicates: Iterable[Predicate]) -> int:
+        """Return for how many rows all predicates are true."""
+        truth = reduce(pc.and_kleene, map(self.truth, predicates))
+        return int(broadcast(truth, self.rows.count).true_count)
 
     def column(self, expr: Expr) -> pa.Array:
         """Return the value of an expression for each row."""
