@@ -13,6 +13,7 @@ validate  checks a changed graph against its schema, at a cost that grows with t
 checked   a draft that breaks no rule, as the writes of one commit
 counts    how many rows a change inserted, updated, deleted and found unchanged
 receipt   what a change did
+noted     what a commit keeps of its change for when it is repeated, and the receipt made of it
 load      any number of rows become one commit, or nothing
 indexing  builds the indexes of tables that a job wrote, segment by segment in tasks
 infer     a schema for data that nobody described, which lints and which the data fits

@@ -13,13 +13,13 @@ from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog, StoredType, find_type
 from omnigraph.schema.types import FLOATS, INTEGERS
 from omnigraph.syntax.problems import suggest
-from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
 from omnigraph.write.checked import check_draft
 from omnigraph.write.counts import RowCounts
 from omnigraph.write.draft import Draft
+from omnigraph.write.noted import note, noted, receipt
 from omnigraph.write.receipt import Receipt
 from omnigraph.write.upsert import with_column
 
@@ -42,7 +42,7 @@ class Assignment:
 
 
 def publish_assignment(repository: Repository, given: Assignment, intent: Intent) -> Receipt:
-    """Give rows of a branch values of a property, as one commit.
+    """Set a property of rows of a branch, as one commit.
 
     A row that is not there is left out, one that has its value already stays as it is, and when
     all do there is no commit. Raises InputError for a property that cannot hold the values, and
@@ -62,13 +62,17 @@ def publish_assignment(repository: Repository, given: Assignment, intent: Intent
         write_set, counts = check_draft(draft)
         if write_set is None:
             return Proposal(None, counts)
-        noted = None if intent.request is None else f"{intent.request} {_text(counts)}"
+        request = note(intent.request, counts.to_json())
         message = f"{given.name} as '{given.property}'"
-        return Proposal(replace(write_set, message=message, request=noted), counts)
+        return Proposal(replace(write_set, message=message, request=request), counts)
 
     done = transact(repository, intent, propose)
-    counts = done.finding or _noted_counts(intent, done.commit)
-    return _receipt(given, intent, counts, done.commit)
+    counts = done.finding
+    if counts is None:
+        earlier = noted(intent, done.commit)
+        assert earlier is not None
+        counts = RowCounts.from_json(earlier)
+    return receipt(given.name, counts, intent, done.commit)
 
 
 def check_assignable(catalog: Catalog, given: Assignment) -> None:
@@ -107,30 +111,3 @@ def _fitted(stored: StoredType, given: Assignment, values: pa.Array, rows: pa.Ta
         found = stored.properties[given.property].type
         message = f"a value of {given.name} does not fit '{given.property}', which is {found}"
         raise InputError(message, hint="declare it as I64") from None
-
-
-def _text(counts: RowCounts) -> str:
-    return json.dumps(counts.to_json())
-
-
-def _noted_counts(intent: Intent, commit: Commit | None) -> RowCounts:
-    """Return the counts that the commit of an earlier time stores."""
-    assert commit is not None
-    assert commit.request is not None
-    assert intent.request is not None
-    return RowCounts.from_json(json.loads(commit.request.removeprefix(f"{intent.request} ")))
-
-
-def _receipt(
-    given: Assignment, intent: Intent, counts: RowCounts, commit: Commit | None
-) -> Receipt:
-    nodes, edges = (0, 0) if commit is None or commit.affected is None else commit.affected
-    return Receipt(
-        branch=intent.branch if commit is None else commit.branch,
-        query_name=given.name,
-        affected_nodes=nodes,
-        affected_edges=edges,
-        counts=counts,
-        commit=commit,
-        actor=intent.actor if commit is None else commit.actor,
-    )

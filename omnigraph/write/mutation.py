@@ -1,6 +1,5 @@
 """Mutation: publishes a mutation as one commit, or changes nothing."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -13,7 +12,6 @@ from omnigraph.query.plan import FromMatch, MutationPlan, ReadPlan, types_gone_t
 from omnigraph.read.answer import answer
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import PlanRequest
-from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
@@ -21,6 +19,7 @@ from omnigraph.write.checked import check_draft
 from omnigraph.write.counts import RowCounts
 from omnigraph.write.filling import VectorFiller
 from omnigraph.write.mutate import run_mutation
+from omnigraph.write.noted import note, noted, receipt
 from omnigraph.write.receipt import Receipt
 
 
@@ -47,9 +46,13 @@ def publish_mutation(
 
     done = transact(repository, intent, propose)
     if done.finding is not None:
-        return _receipt(*done.finding, intent, done.commit)
+        plan, counts = done.finding
+        return receipt(plan.name, counts, intent, done.commit)
     plan, _ = compile_on(repository.snapshot(intent.branch))
-    return _receipt(plan, _noted_counts(intent, done.commit), intent, done.commit)
+    # Release 0.1 notes no counts.
+    found = noted(intent, done.commit)
+    earlier = None if found is None else RowCounts.from_json(found)
+    return receipt(plan.name, earlier, intent, done.commit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +75,8 @@ class _MutationPlanner:
         if write_set is None:
             return Proposal(None, (self.plan, counts))
         execution.check(0)
-        if self.request is not None:
-            write_set = replace(write_set, request=_noted(self.request, counts))
-        return Proposal(write_set, (self.plan, counts))
+        noting = replace(write_set, request=note(self.request, counts.to_json()))
+        return Proposal(noting, (self.plan, counts))
 
     def _rows(self, plan: ReadPlan) -> pa.Table:
         """Return what a statement reads, as it is before the mutation."""
@@ -98,31 +100,3 @@ def _digest(plan: MutationPlan, terms: PlanRequest, intent: Intent) -> str:
     """Return the digest of a change: its branch, its statements and its parameters."""
     asked = repr((intent.branch, plan.statements, sorted(terms.params.items())))
     return sha256(asked.encode()).hexdigest()
-
-
-def _noted(request: str, counts: RowCounts) -> str:
-    """Return what a commit stores: the request, and the counts for when it is repeated."""
-    return f"{request} {json.dumps(counts.to_json())}"
-
-
-def _noted_counts(intent: Intent, commit: Commit | None) -> RowCounts | None:
-    """Return the counts that a commit stores; None for one that was made without them."""
-    noted = None if commit is None else commit.request
-    if noted is None or intent.request is None or not noted.startswith(f"{intent.request} "):
-        return None
-    return RowCounts.from_json(json.loads(noted.removeprefix(f"{intent.request} ")))
-
-
-def _receipt(
-    plan: MutationPlan, counts: RowCounts | None, intent: Intent, commit: Commit | None
-) -> Receipt:
-    nodes, edges = (0, 0) if commit is None or commit.affected is None else commit.affected
-    return Receipt(
-        branch=intent.branch if commit is None else commit.branch,
-        query_name=plan.name,
-        affected_nodes=nodes,
-        affected_edges=edges,
-        counts=counts,
-        commit=commit,
-        actor=intent.actor if commit is None else commit.actor,
-    )

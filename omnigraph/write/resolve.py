@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +27,7 @@ from omnigraph.write.checked import check_draft, fill_vectors
 from omnigraph.write.counts import RowCounts
 from omnigraph.write.draft import Draft, incident
 from omnigraph.write.filling import VectorFiller
+from omnigraph.write.noted import note, noted
 from omnigraph.write.resolved import Choice, Resolved
 from omnigraph.write.upsert import with_column
 
@@ -78,8 +78,8 @@ def publish_resolution(repository: Repository, asked: Resolution, intent: Intent
 
     def propose(snapshot: Snapshot) -> Proposal[_Outcome]:
         write_set, outcome = _plan(snapshot, asked, VectorFiller.on(snapshot))
-        note = None if intent.request is None else _noted(intent.request, outcome)
-        return Proposal(replace(write_set, message=asked.message, request=note), outcome)
+        request = note(intent.request, asdict(outcome))
+        return Proposal(replace(write_set, message=asked.message, request=request), outcome)
 
     done = transact(repository, intent, propose)
     outcome = done.finding or _noted_outcome(intent, done.commit)
@@ -320,19 +320,12 @@ def _digest(asked: Resolution, intent: Intent) -> str:
     return sha256(told.encode()).hexdigest()
 
 
-def _noted(request: str, outcome: _Outcome) -> str:
-    """Return what a commit stores: the request, and its outcome for when it is repeated."""
-    return f"{request} {json.dumps(asdict(outcome))}"
-
-
 def _noted_outcome(intent: Intent, commit: Commit | None) -> _Outcome:
     """Return the outcome that a commit stores."""
-    assert commit is not None
-    assert commit.request is not None
-    assert intent.request is not None
-    noted: dict[str, Any] = json.loads(commit.request.removeprefix(f"{intent.request} "))
-    counts = RowCounts.from_json(noted["counts"])
-    return _Outcome(tuple(noted["properties"]), noted["repointed"], noted["folded"], counts)
+    found = noted(intent, commit)
+    assert found is not None
+    counts = RowCounts.from_json(found["counts"])
+    return _Outcome(tuple(found["properties"]), found["repointed"], found["folded"], counts)
 
 
 def _resolved(
