@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,21 @@ class Watched:
         self.exporter.clear()
 
     def of(self, kind: str) -> list[ReadableSpan]:
-        """Return the ended spans of a kind."""
-        found = self.exporter.get_finished_spans()
-        return [each for each in found if about(each)["omnigraph.kind"] == kind]
+        """Return the spans of a kind, of which one may end just after its answer was sent."""
+        until = time.monotonic() + 60
+        found: list[ReadableSpan] = []
+        while not found and time.monotonic() < until:
+            ended = self.exporter.get_finished_spans()
+            found = [each for each in ended if about(each)["omnigraph.kind"] == kind]
+            time.sleep(0 if found else 0.01)
+        return found
+
+    def wait_for_requests(self, count: int) -> None:
+        """Wait until so many requests have ended, which they do after their answers were sent."""
+        until = time.monotonic() + 60
+        while len(self.of("request")) < count and time.monotonic() < until:
+            time.sleep(0.01)
+        assert len(self.of("request")) == count
 
     def points(self, name: str) -> list[Any]:
         """Return the points of a metric."""
@@ -138,6 +151,7 @@ def test_an_error_is_told_by_its_code_and_never_by_its_text(
 def test_requests_and_operations_are_measured(served: Served, watched: Watched) -> None:
     served.ask("POST", "/read", {"query_source": ALL})
     served.ask("GET", "/nowhere")
+    watched.wait_for_requests(2)
 
     requests = watched.points("http.server.request.duration")
     assert all(isinstance(each, HistogramDataPoint) for each in requests)
