@@ -8,7 +8,7 @@ from importlib import import_module
 import click
 
 from omnigraph import __version__
-from omnigraph.cli.program import Program
+from omnigraph.cli.program import Program, collect_rarely
 from omnigraph.cli.session import exit_code, json_option, show_error, show_usage
 from omnigraph.errors import OmniGraphError
 from omnigraph.files.bytes import forbid_world_writable
@@ -129,6 +129,7 @@ def version(as_json: bool) -> None:
 
 def main() -> None:
     """Run the command line; a reader that closes the pipe ends it quietly."""
+    collect_rarely()
     forbid_world_writable()
     try:
         omnigraph(prog_name="omnigraph", obj=Program())
