@@ -40,9 +40,18 @@ from omnigraph.versioning.ulid import Clock, is_ulid
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 _MOST_ATTEMPTS = 1_000
+_MOST_PINNED = 64
 _FEW_TYPES, _CREATED_TOGETHER = 16, 16
 _COMPLETED_LATER = "opening the graph for writing completes it"
 _LOOK = "open it to see whether it was made"
+
+
+@dataclass(frozen=True, slots=True)
+class _Pinned:
+    """Snapshots of branches and tags by name, as one version of the manifest has them."""
+
+    manifest: Table
+    snapshots: dict[str, Snapshot] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -58,6 +67,7 @@ class Repository:
     # Called with the snapshots before and after a commit, to update caches derived from tables.
     extend: Callable[[Snapshot, Snapshot], None] | None = field(default=None, repr=False)
     _catalogs: dict[str, Catalog] = field(default_factory=dict, repr=False)
+    _pinned: "_Pinned | None" = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def snapshot(self, branch: str = MAIN) -> Snapshot:
@@ -71,7 +81,15 @@ class Repository:
             self.refuse_cleaned(commit.id)
             return self.pin(commit)
         at = self.manifest.newest()
-        return self.pin(self.manifest.head_commit(self.head_name(target, at), at))
+        pinned = self._pinned
+        if pinned is None or pinned.manifest is not at:
+            pinned = self._pinned = _Pinned(at)
+        found = pinned.snapshots.get(target)
+        if found is None:
+            found = self.pin(self.manifest.head_commit(self.head_name(target, at), at))
+            if len(pinned.snapshots) < _MOST_PINNED:
+                pinned.snapshots[target] = found
+        return found
 
     def head_name(self, target: str, at: Table) -> str:
         """Return the name of the head that is meant: that of a branch, or else of a tag."""

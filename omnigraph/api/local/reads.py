@@ -233,12 +233,12 @@ class _QueryRun:
     def _answer(self, *, measures: bool = False, streams: bool = False) -> "PlanAnswer":
         from omnigraph.read.answer import answer
 
-        request = replace(self._request(), measures=measures, streams=streams)
+        request = self._request(measures=measures, streams=streams)
         topology = self.access.topology
         run = partial(answer, self.plan, self.snapshot, topology, request)
         return in_time(self.access, self.options, self.started, run)
 
-    def _request(self) -> "PlanRequest":
+    def _request(self, *, measures: bool = False, streams: bool = False) -> "PlanRequest":
         from omnigraph.read.execution import Budget, PlanRequest
 
         return PlanRequest(
@@ -247,6 +247,8 @@ class _QueryRun:
             budget=self.options.budget or Budget(),
             environment=self.access.repository.store.variables,
             cancelled=self.options.cancelled or Event(),
+            measures=measures,
+            streams=streams,
             source=self.source,
         )
 
