@@ -1,6 +1,6 @@
 """Publish: turns a staged change into a commit, for all tables at once, by one flip."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from omnigraph.errors import (
@@ -24,21 +24,29 @@ from omnigraph.versioning.unknown_outcome import unknown_outcome
 from omnigraph.versioning.writes import Adopt, Staged
 
 
-def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
+def publish(
+    repository: Repository,
+    branch: str,
+    staged: Staged,
+    newest: Callable[[], Table] | None = None,
+) -> Commit:
     """Add the commit to the manifest and flip the branch to it.
 
     Every table that was touched or validated against must still be at the version that was read.
     When the head moved without touching them, the commit is retried on top of the new head.
+    `newest` returns the manifest on which it is tried first.
     """
     repository.check_writable()
     if normalize_name(branch).startswith(TAG):
         raise BranchNotFoundError(f"no branch '{branch}'", hint="a tag never moves")
     operation = staged.write_set.operation_id or repository.clock.ulid()
     attempt = _Attempt(repository, normalize_name(branch), staged, operation)
+    newest = newest or repository.manifest.look_ahead()
     for _ in attempts(repository.patience.seconds):
-        commit = attempt.run()
+        commit = attempt.run(newest())
         if commit is not None:
             return commit
+        newest = repository.manifest.look_ahead()
     raise HeadMovedError(
         f"'{branch}' kept moving; gave up after {repository.patience.seconds:g} s",
         hint="read again and repeat the change",
@@ -68,10 +76,9 @@ class _Attempt:
     operation: str
     lost: list[StorageError] = field(default_factory=list)
 
-    def run(self) -> Commit | None:
+    def run(self, at: Table) -> Commit | None:
         """Try once, under a new commit id; None when another commit of the branch came first."""
         manifest = self.repository.manifest
-        at = manifest.fold(manifest.newest())
         earlier = self._find_earlier(at)
         if earlier is not None:
             return earlier
