@@ -43,7 +43,7 @@ from omnigraph.storage.indexes import (
     due_segments,
     segment_folders,
 )
-from omnigraph.storage.near.sending import beside
+from omnigraph.storage.near.sending import beside, create
 from omnigraph.storage.near.workbench import Workbench, workbench
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store
@@ -409,7 +409,11 @@ class Tables:
             manifest = self._manifests.get((table.path, table.version))
         if manifest is None:
             manifest = table.content(f"_versions/{layout.manifest_name(table.version)}")
-        return workbench(self.store.objects, table.path, table.version, manifest)
+        bench = workbench(self.store.objects, table.path)
+        if bench is not None:
+            with report_as(f"cannot open {table.path} at version {table.version}"):
+                bench.lay_out(table.version, manifest)
+        return bench
 
     def received(self, path: str, bench: Workbench) -> Table:
         """Return the last version that was made on a workbench, once its bucket has it."""
@@ -449,7 +453,12 @@ class Tables:
 
         None when something else is there: another writer's table, or what a crash left.
         """
-        if self.create_exclusively(path, schema.empty_table()):
+        wanted = list(indexes)
+        bench = self._begun(path, schema.empty_table(), wanted)
+        if bench is not None and bench.create():
+            reached("table created")
+            return self.received(path, bench)
+        if bench is None and self.create_exclusively(path, schema.empty_table()):
             reached("table created")
         try:
             table = self.newest(path)
@@ -457,7 +466,17 @@ class Tables:
                 return None
         except StorageError:
             return None
-        return self._with_indexes(table, indexes)
+        return self._with_indexes(table, wanted)
+
+    def _begun(
+        self, path: str, rows: pa.Table, indexes: Iterable[IndexSpec] = ()
+    ) -> Workbench | None:
+        """Return where a new table of a bucket is made, with its first rows; None on a disk."""
+        bench = None if self.store.is_local else workbench(self.store.objects, path)
+        if bench is not None:
+            with report_as(f"cannot create {path}"):
+                bench.begin(rows, indexes)
+        return bench
 
     def create_exclusively(self, path: str, rows: pa.Table) -> bool:
         """Create a table with its first rows in one atomic step; False when there is one.
@@ -466,6 +485,10 @@ class Tables:
         table is made elsewhere and its files are put in place, the manifest of version 1 last
         and only if there is none.
         """
+        bench = self._begun(path, rows)
+        return self._copied(path, rows) if bench is None else bench.create()
+
+    def _copied(self, path: str, rows: pa.Table) -> bool:
         aside = f"{layout.ASIDE}/{uuid4().hex}"
         objects = self.store.objects
         try:
@@ -479,9 +502,7 @@ class Tables:
             self.sync(f"{path}/{name}" for name in names)
             manifest = objects.read(f"{aside}/{first}")
             assert manifest is not None
-            # A store may answer "exists" to the retry of a request whose reply was lost.
-            created = objects.create(f"{path}/{first}", manifest)
-            return created or objects.read(f"{path}/{first}") == manifest
+            return create(objects, {f"{path}/{first}": manifest})
         finally:
             objects.discard(aside)
 
@@ -537,13 +558,8 @@ class Tables:
             bench.commit(change, detached=False)
             bench.send_files()
             name, manifest = bench.manifest()
-            path, objects = f"{table.path}/{name}", self.store.objects
-
-            def create() -> bool:
-                # A store may answer "exists" to the retry of a request whose reply was lost.
-                return objects.create(path, manifest) or objects.read(path) == manifest
-
-            is_made = self._answered(table.path, create)
+            due = {f"{table.path}/{name}": manifest}
+            is_made = self._answered(table.path, lambda: create(self.store.objects, due))
         return self.received(table.path, bench) if is_made else None
 
     def _answered(self, path: str, commit: Callable[[], _Made]) -> _Made:

@@ -27,6 +27,7 @@ from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import decode_catalog, encode_catalog
 from omnigraph.storage import layout
 from omnigraph.storage.indexes import first_indexes_of
+from omnigraph.storage.near.sending import at_once
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Table, Tables
@@ -307,11 +308,12 @@ def _read_schema(store: Store, digest: str) -> Mapping[str, str]:
 def _create_tables(tables: Tables, types: Iterable[StoredType]) -> dict[str, TableState]:
     """Create the empty tables of types and make them durable; returns them by identity.
 
-    In a bucket this is done side by side, because each takes dozens of requests in a row. On a
-    disk, the tables of a wide schema are.
+    In a bucket this is done side by side. On a disk, the tables of a wide schema are.
     """
     wanted = list(types)
-    if len(wanted) <= (_FEW_TYPES if tables.store.is_local else 1):
+    if not tables.store.is_local:
+        made = at_once(partial(_create_table, tables, each) for each in wanted)
+    elif len(wanted) <= _FEW_TYPES:
         made = [_create_synced(tables, each) for each in wanted]
     else:
         with ThreadPoolExecutor(min(_CREATED_TOGETHER, len(wanted))) as pool:

@@ -37,6 +37,16 @@ def send(objects: Objects, files: Mapping[str, bytes]) -> None:
     _together(partial(objects.write, path, data) for path, data in files.items())
 
 
+def create(objects: Objects, files: Mapping[str, bytes]) -> bool:
+    """Create objects side by side; False when there was another instead of one of them."""
+    return all(_together(partial(_create, objects, *each) for each in files.items()))
+
+
+def _create(objects: Objects, path: str, data: bytes) -> bool:
+    # A store may answer "exists" to the retry of a request whose reply was lost.
+    return objects.create(path, data) or objects.read(path) == data
+
+
 def fetch(objects: Objects, paths: Iterable[str]) -> dict[str, bytes]:
     """Return the bytes of objects by path; raises StorageError when one is missing."""
     wanted = list(paths)

@@ -17,7 +17,8 @@ from lance.dataset import Transaction
 from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.storage import layout
-from omnigraph.storage.near.sending import fetch, send
+from omnigraph.storage.indexes import IndexSpec, create_index
+from omnigraph.storage.near.sending import create, fetch, send
 from omnigraph.storage.objects import Objects
 
 _VERSIONS = "_versions"
@@ -32,16 +33,28 @@ class Workbench:
     fetched before it.
     """
 
-    def __init__(self, objects: Objects, path: str, version: int, manifest: bytes) -> None:
+    def __init__(self, objects: Objects, path: str) -> None:
         self._objects, self._path = objects, path
-        self.base = version
         self._folder = Path(tempfile.mkdtemp(prefix="omnigraph-"))
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        name = f"{_VERSIONS}/{layout.manifest_name(version)}"
         # Names relative to the table of all files that the bucket has already.
-        self._sent = {name}
+        self._sent: set[str] = set()
+        self.base = 0
+        self.dataset: LanceDataset
+
+    def lay_out(self, version: int, manifest: bytes) -> None:
+        """Begin with a version that the bucket has."""
+        name = f"{_VERSIONS}/{layout.manifest_name(version)}"
+        self._sent.add(name)
         self._put(name, manifest)
-        self.dataset: LanceDataset = lance.dataset(str(self._folder), version=version)
+        self.base = version
+        self.dataset = lance.dataset(str(self._folder), version=version)
+
+    def begin(self, rows: pa.Table, indexes: Iterable[IndexSpec]) -> None:
+        """Begin with a new table of these rows, and indexes over them."""
+        self.dataset = lance.write_dataset(rows, str(self._folder))
+        for each in indexes:
+            create_index(self.dataset, each)
 
     def write(self, rows: pa.Table) -> list[FragmentMetadata]:
         """Write rows as fragments that belong to no version yet."""
@@ -68,6 +81,19 @@ class Workbench:
         """Return the name and the content of the manifest of the last version."""
         name = f"{_VERSIONS}/{layout.manifest_name(self.dataset.version)}"
         return name, (self._folder / name).read_bytes()
+
+    def create(self) -> bool:
+        """Create the table in the bucket; False when there is one, which is left as it is.
+
+        The first version decides who creates it. Later ones only add indexes to no rows.
+        """
+        self.send_files()
+        versions = range(1, self.dataset.version + 1)
+        manifests = {each: f"{_VERSIONS}/{layout.manifest_name(each)}" for each in versions}
+        data = {each: (self._folder / name).read_bytes() for each, name in manifests.items()}
+        due = {each: (f"{self._path}/{name}", data[each]) for each, name in manifests.items()}
+        first = create(self._objects, dict([due.pop(1)]))
+        return first and create(self._objects, dict(due.values()))
 
     def send_files(self) -> None:
         """Send what was made here but the manifests, which make a version of it."""
@@ -99,9 +125,9 @@ class Workbench:
         file.write_bytes(data)
 
 
-def workbench(objects: Objects, path: str, version: int, manifest: bytes) -> Workbench | None:
-    """Return a workbench for a version of a table; None when no temporary folder can be made."""
+def workbench(objects: Objects, path: str) -> Workbench | None:
+    """Return a workbench for a table; None when no temporary folder can be made."""
     try:
-        return Workbench(objects, path, version, manifest)
+        return Workbench(objects, path)
     except FileNotFoundError:
         return None
