@@ -26,6 +26,7 @@ from omnigraph.storage.durable import sync
 from omnigraph.storage.failures import CommitRejectedError, LingeringError, report_as
 from omnigraph.storage.fold import TABLE_LEVELS, Level, fragments_to_fold
 from omnigraph.storage.forward import (
+    Mark,
     Sighting,
     attached_versions,
     blank_manifests,
@@ -119,7 +120,7 @@ class Table:
     @cached_property
     def metadata(self) -> dict[str, str]:
         """Keys that `set_keys` wrote, as of this version."""
-        found: dict[str, str] = self.dataset.metadata
+        found: dict[str, str] = self.outline.metadata
         return found
 
     def follow(self, before: "Table", updates: Mapping[str, str | None]) -> None:
@@ -267,6 +268,10 @@ class Table:
         """Return the files and folders, relative to the store's root, that this version uses."""
         return {f"{self.path}/{each}" for each in _files(self.dataset)}
 
+    def look_up_indexes(self) -> None:
+        """Read what the next reader needs of the indexes, while the change is published."""
+        self.dataset.describe_indices()
+
     def _folded(self) -> "Table":
         with report_as(f"cannot fold {self.path}"):
             operation = fold_operation(self, TABLE_LEVELS)
@@ -307,8 +312,7 @@ class Table:
         bench.send_version()
         reached("version staged")
         received = self._tables.received(self.path, bench)
-        # The next reader looks the indexes up; meanwhile the change is published.
-        beside(lambda: received.dataset.describe_indices())
+        beside(received.look_up_indexes)
         return received
 
     def _merging(self, rows: Rows) -> MergeInsertBuilder:
@@ -752,7 +756,7 @@ class Tables:
         if version is None:
             return None
         # Taken before opening: a table that replaces it meanwhile has another mark.
-        mark = mark_of(self.store, path, version)
+        mark = self._marked(path, version)
         table = self.open(path, version)
         if mark is not None:
             with self._lock:
@@ -760,6 +764,18 @@ class Tables:
                 while len(self._newest) > _MOST_NEWEST:
                     self._newest.popitem(last=False)
         return table
+
+    def _marked(self, path: str, version: int) -> Mark | None:
+        """Return the mark of a version's manifest; from a bucket, with the manifest itself."""
+        if self.store.is_local:
+            return mark_of(self.store, path, version)
+        found = self.store.objects.marked(f"{path}/_versions/{layout.manifest_name(version)}")
+        bench = None if found is None else workbench(self.store.objects, path)
+        if found is not None and bench is not None:
+            with report_as(f"cannot open {path} at version {version}"):
+                bench.lay_out(version, found[0])
+            self.received(path, bench)
+        return None if found is None else found[1]
 
     def _listed(self, path: str) -> int | None:
         """Return the newest version of a table in a bucket, from a listing."""

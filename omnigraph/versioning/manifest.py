@@ -87,20 +87,23 @@ class Manifest:
             self._check_graph(found)
         return found
 
-    def look_ahead(self) -> Callable[[], Table]:
+    def look_ahead(self, *, folds: bool) -> Callable[[], Table]:
         """Begin to look for the newest version, and return what waits for it.
 
-        In a bucket, the caller does something else meanwhile. What was seen then serves to publish
-        a change: the flip is refused if a head of it moved since.
+        In a bucket, the caller does something else meanwhile. What was seen then serves to change
+        heads: that is refused if one of them moved since. The manifest can be folded on the way.
         """
+
+        def look() -> Table:
+            return self.fold(self.newest()) if folds else self.newest()
+
         if self._tables.store.is_local:
-            return lambda: self.fold(self.newest())
-        looking = beside(lambda: self.fold(self.newest()))
+            return look
+        looking = beside(look)
 
         def found() -> Table:
             seen = looking.result()
-            is_recent = self._freshness.age(seen.version) < _SOON
-            return seen if is_recent else self.fold(self.newest())
+            return seen if self._freshness.age(seen.version) < _SOON else look()
 
         return found
 

@@ -41,12 +41,12 @@ def publish(
         raise BranchNotFoundError(f"no branch '{branch}'", hint="a tag never moves")
     operation = staged.write_set.operation_id or repository.clock.ulid()
     attempt = _Attempt(repository, normalize_name(branch), staged, operation)
-    newest = newest or repository.manifest.look_ahead()
+    newest = newest or repository.manifest.look_ahead(folds=True)
     for _ in attempts(repository.patience.seconds):
         commit = attempt.run(newest())
         if commit is not None:
             return commit
-        newest = repository.manifest.look_ahead()
+        newest = repository.manifest.look_ahead(folds=True)
     raise HeadMovedError(
         f"'{branch}' kept moving; gave up after {repository.patience.seconds:g} s",
         hint="read again and repeat the change",
@@ -85,7 +85,7 @@ class _Attempt:
         current = self._current(at)
         self._check_expected(current)
         others = self._standing(at)
-        commit = self._commit(current)
+        commit = self._commit(current, at)
         if self._needs_old and self._is_cleaned(commit, at):
             raise CommitCleanedError("what this change builds on was cleaned up meanwhile")
         self.repository.tables.sync(self.staged.files)
@@ -211,12 +211,12 @@ class _Attempt:
             current = parent
         return False
 
-    def _commit(self, current: Commit) -> Commit:
+    def _commit(self, current: Commit, at: Table) -> Commit:
         write_set = self.staged.write_set
         merged = write_set.merged_parent
         versions = [current.version]
         if merged is not None:
-            versions.append(self.repository.commit(merged).version)
+            versions.append(self.repository.commit(merged, at).version)
         return Commit(
             id=self.repository.clock.ulid(),
             parents=(current.id,) if merged is None else (current.id, merged),

@@ -114,7 +114,7 @@ def _attempt(
         expected_head=intent.expect,
         creates_branch=is_new,
     )
-    newest = repository.manifest.look_ahead()
+    newest = repository.manifest.look_ahead(folds=True)
     staged = stage(write_set, intent.branch)
     intent.check()  # not called again: from here on the change is published
     with span(Kind.COMMIT, "commit", {BRANCH: intent.branch}) as published:

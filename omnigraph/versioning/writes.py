@@ -126,9 +126,8 @@ def stage(write_set: WriteSet, branch: str) -> Staged:
 
 def _written(write_set: WriteSet) -> dict[str, "Table | TableState"]:
     """Return each table of a write set as it leaves it; in a bucket all are written at once."""
-    works = [partial(_after, write_set, *each) for each in write_set.writes.items()]
-    is_local = write_set.base.tables.store.is_local
-    made = [each() for each in works] if is_local else at_once(works)
+    works = (partial(_after, write_set, *each) for each in write_set.writes.items())
+    made = at_once(write_set.base.tables.store, works)
     return dict(zip(write_set.writes, made, strict=True))
 
 

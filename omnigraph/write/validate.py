@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from types import MappingProxyType
 
 import numpy as np
@@ -52,17 +53,8 @@ def validate(
     for edge in snapshot.catalog.edges.values():
         rules += check.ends(edge)
         rules.append(check.cardinality(edge))
-    found = [each for rule in _followed(snapshot, rules) for each in rule]
-    return Verdict(tuple(found), frozenset(check.looked_at))
-
-
-def _followed(
-    snapshot: Snapshot, rules: Iterable[Iterable[Violation]]
-) -> Iterable[Iterable[Violation]]:
-    """Return what breaks each rule; rows in a bucket are looked up for all of them at once."""
-    if snapshot.tables.store.is_local:
-        return rules
-    return at_once(partial(list, rule) for rule in rules)
+    found = at_once(snapshot.tables.store, (partial(list, rule) for rule in rules))
+    return Verdict(tuple(chain.from_iterable(found)), frozenset(check.looked_at))
 
 
 def broken_rows(change: TypeChange) -> Iterator[Violation]:

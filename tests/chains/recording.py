@@ -74,7 +74,7 @@ class _Handler(QuietHandler):
         self._behind.close()
         super().finish()
 
-    def do_GET(self) -> None:
+    def _pass(self) -> None:
         begun, recording = time.monotonic(), self.server.recording
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         time.sleep(recording.pause)
@@ -97,7 +97,7 @@ class _Handler(QuietHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    do_HEAD = do_PUT = do_POST = do_DELETE = do_GET
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass  # noqa: N815 - as inherited
 
 
 @contextmanager

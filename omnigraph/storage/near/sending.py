@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects import Objects
+from omnigraph.storage.store import Store
 
 _AT_A_TIME = 64
 _BESIDE = 32
@@ -20,12 +21,14 @@ def beside(work: Callable[[], _Found]) -> Future[_Found]:
     return _helpers().submit(copy_context().run, work)
 
 
-def at_once(works: Iterable[Callable[[], _Found]]) -> list[_Found]:
-    """Return the results of functions that wait for a store, each called beside the others.
+def at_once(store: Store, works: Iterable[Callable[[], _Found]]) -> list[_Found]:
+    """Return the results of functions; those that wait for a bucket are called side by side.
 
     None of them may call this, or wait for what `beside` returns.
     """
     pieces = list(works)
+    if store.is_local:
+        return [each() for each in pieces]
     running = [beside(each) for each in pieces[1:]]
     first = [each() for each in pieces[:1]]
     wait(running)
