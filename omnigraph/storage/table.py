@@ -70,7 +70,7 @@ _MOST_INDEXED_ROWS = 20_000
 _MOST_INDEXED_BYTES = 16 << 20
 # So many bytes are a change that is made on this machine before it is sent to a bucket.
 _LARGE = 8 << 20
-_MOST_MANIFESTS = 64
+_MOST_MANIFESTS, _LARGE_MANIFEST = 64, 256 << 10
 _HINDERING = (pa.uint32(), pa.uint64(), pa.date64())
 
 
@@ -435,7 +435,8 @@ class Tables:
                 )
 
         with self._lock:
-            self._manifests[path, made.version] = manifest
+            if len(manifest) <= _LARGE_MANIFEST:
+                self._manifests[path, made.version] = manifest
             while len(self._manifests) > _MOST_MANIFESTS:
                 self._manifests.popitem(last=False)
         return self._remembered(Table(self, path, made, is_cached=True, opened=opened))
@@ -452,13 +453,19 @@ class Tables:
         """
         return self._opened(table.path, table.version)
 
-    def create(self, path: str, schema: pa.Schema, indexes: Iterable[IndexSpec]) -> Table | None:
+    def create(
+        self,
+        path: str,
+        schema: pa.Schema,
+        indexes: Sequence[IndexSpec],
+        bench: Workbench | None = None,
+    ) -> Table | None:
         """Create an empty table with its indexes, or return an identical empty one.
 
-        None when something else is there: another writer's table, or what a crash left.
+        None when something else is there: another writer's table, or what a crash left. `bench` is
+        what `new_table` returned for it.
         """
-        wanted = list(indexes)
-        bench = self._begun(path, schema.empty_table(), wanted)
+        bench = bench or self.new_table(path, schema.empty_table(), indexes)
         if bench is not None and bench.create():
             reached("table created")
             return self.received(path, bench)
@@ -470,9 +477,9 @@ class Tables:
                 return None
         except StorageError:
             return None
-        return self._with_indexes(table, wanted)
+        return self._with_indexes(table, indexes)
 
-    def _begun(
+    def new_table(
         self, path: str, rows: pa.Table, indexes: Iterable[IndexSpec] = ()
     ) -> Workbench | None:
         """Return where a new table of a bucket is made, with its first rows; None on a disk."""
@@ -489,7 +496,7 @@ class Tables:
         table is made elsewhere and its files are put in place, the manifest of version 1 last
         and only if there is none.
         """
-        bench = self._begun(path, rows)
+        bench = self.new_table(path, rows)
         return self._copied(path, rows) if bench is None else bench.create()
 
     def _copied(self, path: str, rows: pa.Table) -> bool:
@@ -724,9 +731,8 @@ class Tables:
             session=self._session,
         )
 
-    def _with_indexes(self, table: Table, indexes: Iterable[IndexSpec]) -> Table:
+    def _with_indexes(self, table: Table, wanted: Sequence[IndexSpec]) -> Table:
         """Create the indexes that an empty table lacks; another process may be doing the same."""
-        wanted = list(indexes)
         for _ in range(_MOST_INDEX_ATTEMPTS):
             present = {each.name for each in table.dataset.describe_indices()}
             missing = [spec for spec in wanted if spec.name not in present]

@@ -28,6 +28,7 @@ from omnigraph.schema.codec import decode_catalog, encode_catalog
 from omnigraph.storage import layout
 from omnigraph.storage.indexes import first_indexes_of
 from omnigraph.storage.near.sending import at_once, send
+from omnigraph.storage.near.workbench import Workbench
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Table, Tables
@@ -319,7 +320,10 @@ def _create_tables(tables: Tables, types: Iterable[StoredType]) -> dict[str, Tab
     """
     wanted = list(types)
     if not tables.store.is_local:
-        made = at_once(tables.store, (partial(_create_table, tables, each) for each in wanted))
+        # All are ready before the first is sent, so that they are sent at the same time.
+        ready = at_once(tables.store, (partial(_new_table, tables, each) for each in wanted))
+        pairs = zip(wanted, ready, strict=True)
+        made = at_once(tables.store, (partial(_create_table, tables, *each) for each in pairs))
     elif len(wanted) <= _FEW_TYPES:
         made = [_create_synced(tables, each) for each in wanted]
     else:
@@ -334,12 +338,18 @@ def _create_synced(tables: Tables, stored: StoredType) -> TableState:
     return state
 
 
-def _create_table(tables: Tables, stored: StoredType) -> TableState:
+def _new_table(tables: Tables, stored: StoredType) -> Workbench | None:
+    rows = arrow_schema(stored).empty_table()
+    return tables.new_table(layout.table_path(stored.identity), rows, first_indexes_of(stored))
+
+
+def _create_table(tables: Tables, stored: StoredType, ready: Workbench | None = None) -> TableState:
     """Create the empty table of a type, beside whatever an unfinished attempt left in its place."""
     schema, indexes = arrow_schema(stored), first_indexes_of(stored)
     for attempt in range(1, _MOST_ATTEMPTS):
         path = layout.table_path(stored.identity, attempt)
-        table: Table | None = tables.create(path, schema, indexes)
+        first = ready if attempt == 1 else None
+        table: Table | None = tables.create(path, schema, indexes, first)
         if table is not None:
             return TableState(path, table.version, 0, MAIN)
     raise StorageError(f"no free folder for the table of {stored.name}")

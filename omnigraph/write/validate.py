@@ -53,7 +53,9 @@ def validate(
     for edge in snapshot.catalog.edges.values():
         rules += check.ends(edge)
         rules.append(check.cardinality(edge))
-    found = at_once(snapshot.tables.store, (partial(list, rule) for rule in rules))
+    found: list[list[Violation]] = at_once(
+        snapshot.tables.store, (partial(list, rule) for rule in rules)
+    )
     return Verdict(tuple(chain.from_iterable(found)), frozenset(check.looked_at))
 
 
