@@ -35,7 +35,7 @@ class Workbench:
 
     def __init__(self, objects: Objects, path: str) -> None:
         self._objects, self._path = objects, path
-        self._folder = Path(tempfile.mkdtemp(prefix="omnigraph-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="omnigraph-near-"))
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         # Names relative to the table of all files that the bucket has already.
         self._sent: set[str] = set()
