@@ -48,7 +48,7 @@ _Tables: TypeAlias = Mapping[str, Sequence[pa.Table]]
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Rows that are there, found by the index of a reading's first column when a bucket needs them.
+    """Rows that are there, found by the index of one column of a reading when a bucket needs them.
 
     What is sought are the values of the new rows that `origins` read.
     """
@@ -56,6 +56,7 @@ class Lookup:
     reading: RuleReading
     place: TablePlace
     origins: tuple[RuleReading, ...]
+    column: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +166,9 @@ def _looked_up(lookup: Lookup, tables: _Tables) -> pa.Table | None:
     if not new:
         return None
     names = lookup.reading.columns
-    sought = to_array(pa.chunked_array([chunk for each in new for chunk in each[0].chunks]))
-    found = look_up_rows(lookup.place.open(), names[0], sought, names).drop_null()
+    at = names.index(lookup.column)
+    sought = to_array(pa.chunked_array([chunk for each in new for chunk in each[at].chunks]))
+    found = look_up_rows(lookup.place.open(), lookup.column, sought, names).drop_null()
     return pa.table(dict(zip(names, found.columns, strict=True)))
 
 
