@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -10,9 +11,7 @@ from omnigraph.storage.reading import sample_rows
 from omnigraph.storage.staging import Share, place_of, shares
 from omnigraph.storage.table import Table
 from omnigraph.write.load.aside import Aside
-from omnigraph.write.load.checks import KeyCheck, Lookup
-from omnigraph.write.load.gathered import GatheredKeys
-from omnigraph.write.load.image import Image
+from omnigraph.write.load.checks import KeyCheck, Lookup, NewKeys
 from omnigraph.write.load.rules import (
     CardinalityRule,
     ExistsRule,
@@ -33,10 +32,17 @@ _SHARED_SECONDS = 1e-6
 _MOST_SAMPLED = 4_096
 
 
+class KeptRows(Protocol):
+    """A graph as a change would leave it, without the new rows."""
+
+    def kept(self, type_name: str) -> Table | None:
+        """Return the rows of a type that were there before and stay as they are."""
+
+
 def plan_check(
-    image: Image,
+    image: KeptRows,
     rules: Sequence[LoadRule],
-    gathered: Sequence[GatheredKeys],
+    gathered: Sequence[NewKeys],
     aside: Aside,
     buckets: int,
 ) -> KeyCheck:
