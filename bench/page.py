@@ -78,7 +78,9 @@ _SCALING = """\
 The exponent is the power of the size that the time grows with: log(t₁₀ / t₁) / log 10 for ten times
 the rows (100,000 to a million accounts, with three edges each), and log(t₁₀₀ / t₁) / log 100 for a
 hundred times the commits (50 to 5,000, of one row each). 0 is flat, 1 is linear. Lance gains its
-rows by appending, and nothing puts its small pieces together unless somebody does.
+rows by appending, and nothing puts its small pieces together unless somebody does. The first
+questions about edges look them up; when look-ups have cost as much as reading all edges would, they
+are read, which is after the more questions the more edges there are.
 """
 _SPARK = """\
 All questions are also answered on Spark, with the same rows in the same order. Starting a job alone

@@ -68,6 +68,7 @@ def _swept(folder: Path, sweep: Sweep, runs: int) -> dict[str, object]:
         f"{last}_sizes": asdict(sweep.large),
     }
     for works, often, warm_up in (
+        (Ledger.early, runs, 1),
         (Ledger.warm, runs, _WARM_UP),
         (Ledger.cold, runs // 3, 1),
         (Ledger.changing, runs, 3),

@@ -61,12 +61,13 @@ class Matches:
 
     def bind(self, variable: str, codes: Numbers) -> "Matches":
         """Return the rows with one more variable."""
-        return replace(self, codes={**self.codes, variable: codes})
+        named = {**self.codes, variable: codes}
+        return Matches(self.count, named, self.weights, self.columns)
 
     def multiply(self, factors: Numbers) -> "Matches":
         """Return the rows with their weights multiplied; rows multiplied by 0 go."""
         weights = factors if self.weights is None else multiply_counts(self.weights, factors)
-        return replace(self, weights=weights).keep(factors > 0)
+        return Matches(self.count, self.codes, weights, self.columns).keep(factors > 0)
 
     @property
     def total(self) -> int:
@@ -75,7 +76,8 @@ class Matches:
 
     def with_column(self, name: str, values: pa.Array) -> "Matches":
         """Return the rows with one more computed column."""
-        return replace(self, columns={**self.columns, name: values})
+        named = {**self.columns, name: values}
+        return Matches(self.count, self.codes, self.weights, named)
 
     def repeat(self) -> "Matches":
         """Return every row as often as its weight says."""
@@ -85,12 +87,12 @@ class Matches:
 
     def slices(self, sizes: "Callable[[], int]") -> "Iterator[Matches]":
         """Yield the rows, each as often as it counts, as many at a time as `sizes` returns."""
-        ends = None if self.weights is None else np.cumsum(self.weights)
-        plain = replace(self, weights=None)
         at, end = 0, self.total
-        if ends is None and 0 < end <= sizes():
+        if self.weights is None and 0 < end <= sizes():
             yield self
             return
+        ends = None if self.weights is None else np.cumsum(self.weights)
+        plain = replace(self, weights=None)
         while at < end:
             places = np.arange(at, min(at + sizes(), end))
             at += len(places)
@@ -107,6 +109,11 @@ def multiply_counts(one: Numbers, other: Numbers) -> Numbers:
     if _greatest(one) * _greatest(other) > _MOST_COUNTED:
         _check_countable((one.astype(np.float64) * other).max())
     return one * other
+
+
+def can_add(counts: Numbers, times: int) -> bool:
+    """Return whether so many of some counts, whichever they are, certainly fit 64 bits."""
+    return _greatest(counts) * times <= _MOST_COUNTED
 
 
 def sum_products(one: Numbers, other: Numbers) -> int:

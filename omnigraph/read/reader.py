@@ -59,11 +59,11 @@ class Domain:
     def offsets(self) -> Numbers:
         """The first code of each type, and after the last one the number of all codes."""
         counts = [len(self.reader.numbering(name)) for name in self.types]
-        return np.cumsum([0, *counts])
+        return np.array([0, *counts]) if len(counts) == 1 else np.cumsum([0, *counts])
 
     def offset(self, type_name: str) -> int:
         """Return the first code of a type."""
-        return int(self.offsets[self.types.index(type_name)])
+        return int(self.offsets[self.types.index(type_name)]) if len(self.types) > 1 else 0
 
     def all(self) -> Numbers:
         """Return the codes of all rows."""
@@ -146,10 +146,14 @@ class Reader(ABC):
     _domains: dict[tuple[str, ...], Domain] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _tables: dict[str, Table] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def domain(self, kind: EntityType) -> Domain:
         """Return the rows that a variable of some types can stand for."""
-        return self._domains.setdefault(kind.types, Domain(self, kind.types))
+        found = self._domains.get(kind.types)
+        if found is None:
+            found = self._domains.setdefault(kind.types, Domain(self, kind.types))
+        return found
 
     def number(self, name: str) -> int:
         """Return the place of a type in the catalog."""
@@ -168,7 +172,10 @@ class Reader(ABC):
 
     def table(self, name: str) -> Table:
         """Return the table of a type."""
-        return self.snapshot.table(self.stored(name).identity)
+        found = self._tables.get(name)
+        if found is None:
+            found = self._tables[name] = self.snapshot.table(self.stored(name).identity)
+        return found
 
     def count(self, name: str) -> int:
         """Return how many rows a type has."""

@@ -201,14 +201,13 @@ class _QueryRun:
                 stays = not is_auto or find_unsupported(self.plan) is not None
                 if stays or is_bounded or exceeded.limit == "seconds":
                     raise
-        from omnigraph.read.spark.copies import Copies
         from omnigraph.read.spark.query import read_on_spark
 
         request = self._request()
         if not is_bounded:
             request = replace(request, budget=replace(request.budget, seconds=math.inf))
-        copies = Copies.beside(self.access.topology)
-        return read_on_spark(self.plan, self.snapshot, request, self.options.spark, copies)
+        where = self.options.spark
+        return read_on_spark(self.plan, self.snapshot, request, where, self.access.topology)
 
     def _goes_to_spark(self) -> bool:
         if self.options.engine in (None, "inline"):
@@ -233,12 +232,12 @@ class _QueryRun:
     def _answer(self, *, measures: bool = False, streams: bool = False) -> "PlanAnswer":
         from omnigraph.read.answer import answer
 
-        request = replace(self._request(), measures=measures, streams=streams)
+        request = self._request(measures=measures, streams=streams)
         topology = self.access.topology
         run = partial(answer, self.plan, self.snapshot, topology, request)
         return in_time(self.access, self.options, self.started, run)
 
-    def _request(self) -> "PlanRequest":
+    def _request(self, *, measures: bool = False, streams: bool = False) -> "PlanRequest":
         from omnigraph.read.execution import Budget, PlanRequest
 
         return PlanRequest(
@@ -247,6 +246,8 @@ class _QueryRun:
             budget=self.options.budget or Budget(),
             environment=self.access.repository.store.variables,
             cancelled=self.options.cancelled or Event(),
+            measures=measures,
+            streams=streams,
             source=self.source,
         )
 

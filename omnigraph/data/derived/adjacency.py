@@ -259,7 +259,7 @@ def build_adjacency(entries: EdgeEntries, count: int) -> Adjacency:
     if not len(sources):
         return Adjacency(np.zeros(count + 1, np.int64), np.empty(0, np.int64))
     width = int(targets.max()) + 1
-    keys = _sort_distinct(sources * width + targets)
+    keys = sort_distinct(sources * width + targets)
     found, reached = np.divmod(keys, width)
     return Adjacency(_count_offsets(found, count), reached)
 
@@ -312,7 +312,7 @@ def _concat_entries(one: EdgeEntries, other: EdgeEntries) -> EdgeEntries:
     )
 
 
-def _sort_distinct(keys: Numbers) -> Numbers:
+def sort_distinct(keys: Numbers) -> Numbers:
     """Return the different numbers, sorted."""
     keys = np.sort(keys)
     first = np.empty(len(keys), bool)

@@ -50,9 +50,10 @@ class MemoryCache:
     def peek(self, key: Hashable) -> Sized | None:
         """Return the value of a key, or None."""
         with self._lock:
-            if key in self._kept:
+            found = self._kept.get(key)
+            if found is not None:
                 self._use(key)
-            return self._kept.get(key)
+            return found
 
     def newest(self, family: Hashable) -> Sized | None:
         """Return the value of a family that was made last, or None if it was dropped."""

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.adjacency import is_row_range, row_range
+from omnigraph.data.derived.adjacency import is_row_range, row_range, sort_distinct
 from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import NO_ROW, Numbers
 from omnigraph.data.values.comparison import unify_zeros
@@ -43,8 +43,9 @@ class Aggregation:
                 return pa.array(self._count_rows(), pa.int64())
             codes = self.rows.codes[expr.argument.variable]
             known = codes != NO_ROW if codes.min(initial=0) == NO_ROW else None
-            present = self._pick_rows(known, codes if expr.distinct else None)
-            return pa.array(self._count(present, expr.distinct), pa.int64())
+            if expr.distinct:
+                return pa.array(self._count_distinct(codes, known), pa.int64())
+            return pa.array(self._count(self._pick_rows(known, None), once=False), pa.int64())
         if isinstance(expr.argument, EveryRow):
             return pa.array(self._count_rows(), pa.int64())
         column = Evaluation(self.execution, self.rows).column(expr.argument)
@@ -71,6 +72,19 @@ class Aggregation:
             return present
         first, _ = number_combinations([self.groups[present], once[present]], len(present))
         return present[np.sort(first)]
+
+    def _count_distinct(self, codes: Numbers, known: "np.ndarray | None") -> Numbers:
+        """Return how many different codes each group has."""
+        groups, found = self.groups, codes
+        if known is not None:
+            groups, found = groups[known], codes[known]
+        if self.count == 1:
+            return np.array([len(sort_distinct(found))])
+        width = int(found.max(initial=0)) + 1
+        if self.count * width > _MOST:
+            first, _ = number_combinations([groups, found], len(found))
+            return np.bincount(groups[first], minlength=self.count)
+        return np.bincount(sort_distinct(groups * width + found) // width, minlength=self.count)
 
     def _compute_values(self, expr: Aggregate, column: pa.Array, present: _Places) -> pa.Array:
         groups = self.groups[present]
@@ -122,6 +136,8 @@ class Aggregation:
         self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None
     ) -> "np.ndarray":
         """Return exact sums of whole numbers, of any size."""
+        if weights is None and _most_size(numbers) * len(numbers) < _EXACT:
+            return self._add(groups, numbers, None).astype(np.int64)
         values = numbers.astype(np.float64)
         sizes = self._add(groups, np.abs(values), weights)
         if sizes.max(initial=0) < _EXACT:
@@ -132,6 +148,11 @@ class Aggregation:
         found, values = np.zeros(self.count, kind), numbers.astype(kind)
         np.add.at(found, groups, values if weights is None else values * weights.astype(kind))
         return found
+
+
+def _most_size(numbers: "np.ndarray") -> int:
+    """Return the greatest size of a whole number among some."""
+    return max(int(numbers.max(initial=0)), -int(numbers.min(initial=0)))
 
 
 def _find_extremes(column: pa.Array, groups: Numbers, count: int, *, least: bool) -> pa.Array:

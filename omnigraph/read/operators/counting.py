@@ -11,7 +11,13 @@ from omnigraph.query.expr import EntityKind, EntityType, Predicate
 from omnigraph.query.plan import Expand, NodeScan, Operator
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
-from omnigraph.read.matches import Matches, multiply_counts, sum_counts, sum_products
+from omnigraph.read.matches import (
+    Matches,
+    can_add,
+    multiply_counts,
+    sum_counts,
+    sum_products,
+)
 from omnigraph.read.operators.evaluate import Evaluation
 from omnigraph.read.operators.scan import find_nodes
 from omnigraph.read.operators.traverse import (
@@ -123,7 +129,9 @@ class PatternCounter:
         weights = self._weigh_below(variable, None)
         if not filters:
             return None if isinstance(weights, _Ones) else weights
-        codes = np.arange(len(self._execution.domains[variable]))
+        domain = self._execution.domains[variable]
+        every = domain.all()  # of which columns are read as they are
+        codes = every if len(every) == len(domain) else row_range(len(domain))
         return _multiply_by_truth(
             weights, test_predicates(self._execution, variable, codes, filters)
         )
@@ -139,9 +147,11 @@ class PatternCounter:
         if worth is None:
             sums = step.degrees
         else:
-            sum_products(step.indegrees(len(worth)), worth)  # raises when the sums would overflow
+            _check_sums(worth, step)
             sums = step.sum_targets(worth)
-        return sums if codes is None else sums[codes]
+        if codes is None or (codes is source.all() and len(codes) == len(sums)):
+            return sums
+        return sums[codes]
 
     def _weigh_few(self, expand: Expand, codes: Numbers) -> Numbers:
         """Follow the expand from the rows, and weigh only the targets that they reach."""
@@ -173,6 +183,12 @@ class PatternCounter:
         if not one or expand.edge_variable is not None or not isinstance(reader, DenseReader):
             return None
         return reader.adjacency(self._execution.leg_of(expand))
+
+
+def _check_sums(worth: Numbers, step: AnyAdjacency) -> None:
+    """Raise ResultOverflowError when the sum of what all entries lead to does not fit 64 bits."""
+    if not can_add(worth, step.size):
+        sum_products(step.indegrees(len(worth)), worth)
 
 
 def _number_distinct(codes: Numbers) -> tuple[Numbers, Numbers]:

@@ -16,7 +16,7 @@ from omnigraph.read.matches import Matches
 from omnigraph.read.operators.evaluate import Evaluation
 
 # Fewer rows are sorted whole, whatever the limit.
-_LEAST_CUT = 10_000
+_LEAST_CUT = 64
 _BLOCK = 512
 _NULLS_FIRST = [("", "ascending", "at_start")]
 

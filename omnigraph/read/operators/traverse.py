@@ -75,7 +75,7 @@ def test_predicates(
     """Return for some rows of a variable whether all predicates are true."""
     if not filters:
         return np.ones(len(codes), bool)
-    if len(filters) == 1:
+    if len(filters) == 1 or len(set(map(_fields, filters))) == 1:
         return are_true(execution, Matches(len(codes), {variable: codes}), filters)
     rows = Matches(len(codes), {variable: codes, _PLACE: np.arange(len(codes))})
     mask = np.zeros(len(codes), bool)
