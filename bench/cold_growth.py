@@ -38,7 +38,16 @@ class Grown:
     def ask(self, empty: Path, mark: int) -> float:
         """Return the seconds that a new process takes to open it and to read one row."""
         number = str(mark * _STRIDE % self.rows)
-        command = [sys.executable, "-c", COLD, "omnigraph", empty, self.root, number, POINT]
+        command = [
+            sys.executable,
+            "-c",
+            COLD,
+            "omnigraph",
+            str(empty),
+            str(self.root),
+            number,
+            POINT,
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(f"cannot read in a new process:\n{done.stderr}")
