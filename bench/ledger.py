@@ -199,8 +199,7 @@ def make_ledger(root: Path, rows: int, commits: int) -> Ledger:
 
     accounts, peer = _accounts(range(rows)), str(root / "peer.lance")
     init(root / "empty", SCHEMA, durable=False)
-    graph = init(root / "graph", SCHEMA, durable=False)
-    graph.load({"Account": accounts, "Pays": _pays(rows)}, engine="inline")
+    graph = make_graph(root / "graph", rows)
     dataset = lance.write_dataset(accounts, peer)
     dataset.create_scalar_index("number", "BTREE")
     for number in range(commits):
@@ -211,6 +210,13 @@ def make_ledger(root: Path, rows: int, commits: int) -> Ledger:
     made = Ledger(root, rows, graph, peer, connection)
     made.check()
     return made
+
+
+def make_graph(root: Path, rows: int) -> Graph:
+    """Make a graph of so many accounts."""
+    graph = init(root, SCHEMA, durable=False)
+    graph.load({"Account": _accounts(range(rows)), "Pays": _pays(rows)}, engine="inline")
+    return graph
 
 
 def _accounts(numbers: "range | list[int]", owner: str = "nobody") -> pa.Table:

@@ -28,6 +28,7 @@ WORKLOADS = (
     "aggregates",
     "algorithms",
     "scaling",
+    "cold_growth",
     "fleet",
     "pipeline",
     "loads",

@@ -134,10 +134,9 @@ def _newest_first(folder: Path) -> Iterator[Path]:
     """Iterate over the manifests of a moving table; their names count down."""
     if not folder.is_dir():
         return iter(())
-    # There is one for every commit, so building a path for each would be slow.
-    with os.scandir(folder) as entries:
-        names = [each.name for each in entries if each.name.endswith(_MANIFEST)]
-    numbered = sorted(each for each in names if each.removesuffix(_MANIFEST).isdigit())
+    # There is one for every commit, and most callers look at the first alone.
+    names = (each for each in sorted(os.listdir(folder)) if each.endswith(_MANIFEST))  # noqa: PTH208
+    numbered = (each for each in names if each.removesuffix(_MANIFEST).isdigit())
     return map(folder.joinpath, numbered)
 
 
