@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.errors import ExpressionError, InputError
+from omnigraph.errors import ExpressionError
 from tests.engine.asking import made, rows
 from tests.engine.trial import by_index
 from tests.pipeline.loads import edge, node
@@ -108,12 +108,6 @@ def test_a_weight_that_is_no_distance_is_an_error(tmp_path: Path, weight: float 
 
     with pytest.raises(ExpressionError, match="it has to be 0 or more"):
         rows(graph, "match { $a $e:road{1,} $b as $p shortest by $e.km } return { length($p) }")
-
-
-def test_paths_are_refused_on_spark_before_anything_runs(towns: Graph) -> None:
-    text = "match { $a road{1,} $b as $p shortest } return { length($p) }"
-    with pytest.raises(InputError, match="a path does not run on Spark"):
-        towns.at(engine="spark").query(text)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import isnan
 
 import numpy as np
 import pyarrow as pa
@@ -275,11 +276,16 @@ class _WeightedSearch:
             weights[mine] = own.cast(pa.float64()).to_numpy(zero_copy_only=False)
         bad = np.flatnonzero(~(weights >= 0))
         if len(bad):
-            shown = "null or NaN" if np.isnan(weights[bad[0]]) else f"{weights[bad[0]]:g}"
-            message = f"the weight '{name}' of a path is {shown}; it has to be 0 or more"
-            problem = Problem(Code.UNCOMPUTABLE, message)
+            problem = unusable_weight(name, float(weights[bad[0]]))
             raise ExpressionError([problem], source=search.execution.source)
         return weights
+
+
+def unusable_weight(name: str, weight: float) -> Problem:
+    """Return what is wrong with a weight that is negative, null or NaN."""
+    shown = "null or NaN" if isnan(weight) else f"{weight:g}"
+    message = f"the weight '{name}' of a path is {shown}; it has to be 0 or more"
+    return Problem(Code.UNCOMPUTABLE, message)
 
 
 _NO_PATHS = _FoundPaths(np.empty(0, np.int64), np.empty(0, np.int64), None)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from omnigraph.query.plan import Expand, NodeScan, Operator, Optional
+from omnigraph.query.plan import Expand, NodeScan, Operator, Optional, Path, Union
 from omnigraph.versioning.snapshot import Snapshot
 
 
@@ -15,6 +15,10 @@ def estimate_rows(operators: Sequence[Operator], snapshot: Snapshot) -> float:
                 rows *= max(1, _count_rows(snapshot, operator.types))
             case Expand(closes=False, counted=False):
                 rows *= max(1.0, _estimate_targets(snapshot, operator))
+            case Path(closes=False):
+                rows *= max(1, _count_rows(snapshot, operator.types))
+            case Union(reads):
+                rows *= max(1.0, sum(estimate_rows(read.operators, snapshot) for read in reads))
             case Optional(inner=inner):
                 rows *= max(1.0, estimate_rows(inner, snapshot))
             case _:
