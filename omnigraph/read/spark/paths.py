@@ -101,7 +101,7 @@ class _PathSearch:
     path: Path
     starts: "DataFrame"
     wanted: "DataFrame | None"
-    source: Source
+    source: Source | None
 
     @cached_property
     def names(self) -> list[str]:
