@@ -83,16 +83,13 @@ if TYPE_CHECKING:
 # Up to this many first rows are gathered by one task; of more, the rest is cut off on arrival.
 _MOST_GATHERED = 100_000
 _MOST_SHARES = 32
-<<<<<<< HEAD
 # The read of a union that a row is of, and its place among the rows of that read.
 _PLACES = ("#read", "#row")
-=======
 # Up to this many expected rows are sent to all tasks when they meet so many times as many.
 _MOST_SENT = 10_000
 # Code that Spark makes for a whole stage holds all rows that joins make of one row.
 _MOST_MADE = 1 << 18
 _MANY_TIMES = 10
->>>>>>> main
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,14 +221,9 @@ class _Lowering:
                 return self._sort(rows, replace(operator, keys=by), limit)
             case Limit():
                 return self._limit(repeat_rows(matches), operator)
-<<<<<<< HEAD
             case Union():
-                return self._unite(operator, following)
-=======
-            case Union() | Path():
                 self._made = inf
-                return self._unite(operator)
->>>>>>> main
+                return self._unite(operator, following)
             case _:
                 assert_never(operator)
 
@@ -244,6 +236,7 @@ class _Lowering:
             case Expand():
                 return self._follow_edges(matches, operator)
             case Path():
+                self._made = inf
                 shown = self._parts.get(operator.path.name, ())
                 found = find_paths(self._execution, self.frames, matches, operator, shown)
                 return found if operator.closes else self._add_properties(found, operator.target)

@@ -67,7 +67,7 @@ def find_paths(
     columns[path_column(name, "number")] = ComputedColumn(None, found.nodes)
     on = list(zip((end.id for end in ends), (found.start, found.end), strict=False))
     frame = join(rows, found.frame.select("*", *more), on)
-    joined = replace(matches, frame=frame, columns=columns)
+    joined = replace(matches, frame=frame, columns=columns, most=None)
     if path.closes:
         return joined
     execution.bind(path.target, kind)
