@@ -76,6 +76,7 @@ LONG = (
     "tests/pipeline/test_reused_folders.py",
     "tests/pipeline/test_session.py",
     "tests/pipeline/test_source.py",
+    "tests/pipeline/test_spark_paths.py",
     "tests/pipeline/test_spark_queries.py",
     "tests/pipeline/test_written_frames.py",
     "tests/promises/test_a_losing_writer_is_told.py",

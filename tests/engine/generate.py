@@ -184,6 +184,7 @@ class _Writer:
     names: int = 0
     depth: int = 0
     paths: list[str] = field(default_factory=list)
+    reads_paths: bool = False
 
     def pick(self, items: Sequence[T]) -> T:
         return self.random.choice(items)
@@ -203,6 +204,7 @@ class _Writer:
         scope: list[Variable] = []
         clauses = self.match(scope)
         tails = (self.rows, self.rows, self.groups, self.groups, self.distinct)
+        self.reads_paths = True
         tail = self.pick(tails)(scope)
         skip = self.bound(3) if self.chance(0.2) else None
         limit = self.bound(6) if self.chance(0.35) else None
@@ -215,8 +217,12 @@ class _Writer:
         places = [at for at, each in enumerate(others) if _is_condition(each)]
         if places and self.chance(0.8):
             del others[self.pick(places)]
-        aliases = [str(each).rpartition(" as ")[2] for each in query.projections]
-        order = [f"{self.pick(aliases)}{self.pick(('', ' desc'))}"] if self.chance(0.4) else []
+        shown = [str(each).rpartition(" as ") for each in query.projections]
+        aliases = [alias for _, word, alias in shown if word]
+        order = []
+        if aliases and self.chance(0.5):
+            form = self.pick(("{}", "{}", "{}", "length({})", "{} + 1"))
+            order = [f"{form.format(self.pick(aliases))}{self.pick(('', ' desc'))}"]
         word = self.pick(("union", "union all"))
         return replace(query, union=word, others=tuple(others), order=tuple(order))
 
@@ -281,18 +287,25 @@ class _Writer:
             scope.append(named)
         label = "" if named is None else f"{named}:"
         ends = [f"{start}", target]
-        path = self.path(used, hops) if named is None else ""
+        if named is None:
+            label, path = self.path(used, hops)
+        else:
+            path = ""
         alone = len(used) == 1 and not edge.chains and start.typed
         if not forth or (alone and self.chance(0.2)):
             ends.reverse()
         return [f"{ends[0]} {label}{edges}{hops} {ends[1]}{path}", *more]
 
-    def path(self, used: list[EdgeType], hops: str) -> str:
-        """Return the name of the paths of a traversal, sometimes; none in a block."""
-        if self.depth or not hops or not used[0].chains or not self.chance(0.35):
-            return ""
+    def path(self, used: list[EdgeType], hops: str) -> tuple[str, str]:
+        """Return a name for edges, and one for their paths, sometimes; none in a block."""
+        if self.depth or not used[0].chains or not self.chance(0.4 if hops else 0.04):
+            return "", ""
         self.paths.append(f"$w{len(self.paths)}")
-        return f" as {self.paths[-1]} {self.pick(('shortest', 'shortest', 'all shortest'))}"
+        is_weighed = all("weight" in each.properties for each in used)
+        if is_weighed and not hops.startswith((" {2", " {3")) and self.chance(0.8):
+            edge = f"$x{len(self.paths)}"
+            return f"{edge}:", f" as {self.paths[-1]} shortest by {edge}.weight"
+        return "", f" as {self.paths[-1]} {self.pick(('shortest', 'shortest', 'all shortest'))}"
 
     def twins(self, edge: EdgeType, start: Variable) -> list[EdgeType]:
         """Return another edge that leads out of a variable, sometimes."""
@@ -502,6 +515,8 @@ class _Writer:
     def computed(self, scope: list[Variable], depth: int = 0) -> tuple[str, ValueType]:
         """Return something that is computed from properties, and its type."""
         known = [(f"{each}.{key}", kind) for each in scope for key, kind in each.pairs]
+        if self.reads_paths:
+            known += [(f"length({each})", I64) for each in self.paths]
         makers = [self.of_numbers, self.of_numbers, self.of_texts, self.of_dates, self.first_known]
         return self.pick(makers)(known, scope, depth)
 
@@ -636,12 +651,13 @@ class _Writer:
         shown = [self.column(scope, single=False) for _ in range(self.pick((1, 2, 2, 3)))]
         having = [self.shown_test(shown, scope) for _ in range(self.pick((0, 0, 0, 0, 1)))]
         order = [self.sorting(shown, scope) for _ in range(self.pick((0, 0, 1, 1, 2, 3)))]
-        return self.tail(shown, having, order)
+        return self.tail([*shown, *self.whole(scope, single=False)], having, order)
 
     def distinct(self, scope: list[Variable]) -> RandomQuery:
         shown = [self.column(scope, single=True) for _ in range(self.pick((1, 2, 2, 3)))]
         having = [self.shown_test(shown, scope) for _ in range(self.pick((0, 0, 0, 0, 1)))]
         order = [self.sorting(shown, []) for _ in range(self.pick((0, 0, 1, 2)))]
+        shown += self.whole(scope, single=True)
         return replace(self.tail(shown, having, order), distinct=True)
 
     def groups(self, scope: list[Variable]) -> RandomQuery:
@@ -653,9 +669,18 @@ class _Writer:
         if self.chance(0.1):
             hidden = self.aggregate(scope)
             order.append(f"{hidden.expr}{self.pick(('', ' desc'))}")
+        self.reads_paths = False
+        shown += self.whole(scope, single=True)
         shown += [self.collected(scope) for _ in range(self.pick((0, 0, 0, 1, 1)))]
         self.random.shuffle(shown)
         return replace(self.tail(shown, having, order), distinct=self.chance(0.1))
+
+    def whole(self, scope: list[Variable], *, single: bool) -> list[Shown]:
+        """Return all properties of a variable, sometimes; single ones as groups need them."""
+        fitting = [v for v in scope if not single or all(is_single(kind) for _, kind in v.pairs)]
+        if not fitting or not self.chance(0.06):
+            return []
+        return [Shown(f"{self.pick(fitting)}.*", "", None)]
 
     def collected(self, scope: list[Variable]) -> Shown:
         return Shown(self.list_of(scope), self.new("l"), None)
@@ -676,22 +701,30 @@ class _Writer:
             text = f"{{ {', '.join(fields)} }}"
         text = f"distinct {text}" if distinct else text
         if self.chance(0.4):
-            one = self.pick(scope)
-            names = [name for name, kind in one.pairs if is_single(kind)]
-            direction = self.pick(("", " desc"))
-            text += f" order {{ {one}.{self.pick(names)}{direction} }}"
+            keys = [self.item_key(scope) for _ in range(self.pick((1, 1, 2)))]
+            text += f" order {{ {', '.join(keys)} }}"
         if self.chance(0.3):
-            text += f" limit {self.random.randint(0, 3)}"
+            text += f" limit {self.bound(3)}"
         return f"collect({text})"
 
+    def item_key(self, scope: list[Variable]) -> str:
+        """Return what the items of a list are sorted by."""
+        one, direction = self.pick(scope), self.pick(("", " desc"))
+        if self.chance(0.25):
+            return f"{self.computed(scope)[0]}{direction}"
+        names = [name for name, kind in one.pairs if is_single(kind)]
+        return f"{one}.{self.pick(names)}{direction}"
+
     def tail(self, shown: list[Shown], having: list[str], order: list[str]) -> RandomQuery:
-        projections = tuple(f"{each.expr} as {each.alias}" for each in shown)
+        projections = tuple(
+            f"{each.expr} as {each.alias}" if each.alias else each.expr for each in shown
+        )
         return RandomQuery(projections=projections, having=tuple(having), order=tuple(order))
 
     def column(self, scope: list[Variable], *, single: bool) -> Shown:
         """Return a projection; single ones can be told apart, as groups need it."""
         one, alias, chance = self.pick(scope), self.new("c"), self.random.random()
-        if self.paths and self.chance(0.4):
+        if self.paths and self.reads_paths and self.chance(0.4):
             path = self.pick(self.paths)
             if single or self.chance(0.5):
                 return Shown(f"length({path})", alias, I64)

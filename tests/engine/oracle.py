@@ -131,12 +131,18 @@ class Oracle:
             rows.sort(key=lambda row: [self.sorts(value) for value in row[0]])
         names = [column.name for column in union.reads[0].columns]
         for key in reversed(union.order):
-            assert isinstance(key.expr, expr.ColumnRef)
-            at = names.index(key.expr.column)
-            rows.sort(key=lambda row: self.sorts(row[0][at]), reverse=key.descending)
+            keys = [_Group(self, [self._named(names, row[0])]).value(key.expr) for row in rows]
+            order = sorted(
+                range(len(rows)), key=lambda at: self.sorts(keys[at]), reverse=key.descending
+            )
+            rows = [rows[at] for at in order]
         skip, limit = self.count(union.skip) or 0, self.count(union.limit)
         kept = rows[skip:] if limit is None else rows[skip : skip + limit]
         return Answer(names, [shown for _, shown in kept])
+
+    def _named(self, names: list[str], values: tuple[object, ...]) -> Row:
+        """Return a row of a union, whose columns are read by their names."""
+        return dict(zip(names, values, strict=True))
 
     def _kept_groups(self, read: CheckedRead) -> "list[tuple[CheckedRead, _Group]]":
         if not read.grouped:
@@ -243,9 +249,10 @@ class Oracle:
         ]
 
     def _paths(self, source: Entity, target: Entity, link: Link) -> "list[Path]":
-        """Return the shortest paths, in the order of the ids of their nodes; not by a weight."""
+        """Return the shortest paths, in the order of the ids of their nodes, or the lightest."""
         assert link.path is not None
-        assert link.path.weight is None
+        if link.path.weight is not None:
+            return self._lightest(source, target, link, link.path.weight)
         distance = self._distances(source, link.steps).get(target)
         if distance is None or distance < link.hops.minimum:
             return []
@@ -254,10 +261,32 @@ class Oracle:
         found.sort(key=lambda path: [node.id for node in path.nodes])
         return found if link.path.keeps_all else found[:1]
 
+    def _lightest(self, source: Entity, target: Entity, link: Link, weight: str) -> "list[Path]":
+        """Return the path of the least weight, with the fewest edges of those."""
+
+        def rank(path: Path) -> tuple[Any, ...]:
+            total = sum(self._weight(edge, weight) for edge in path.edges)
+            return total, len(path.edges), [node.id for node in path.nodes]
+
+        most = len(self.data.nodes[source.type]) if link.hops.maximum is None else link.hops.maximum
+        found = self._simple(source, target, link.steps, most, weight)
+        best = min(found, key=rank, default=None)
+        return [] if best is None or len(best.edges) < link.hops.minimum else [best]
+
+    def _weight(self, edge: Entity, name: str) -> float:
+        found = self.property(edge, name)
+        assert isinstance(found, int | float)
+        return found
+
     def _simple(
-        self, source: Entity, target: Entity, steps: tuple[Step, ...], most: int
+        self,
+        source: Entity,
+        target: Entity,
+        steps: tuple[Step, ...],
+        most: int,
+        weight: str | None = None,
     ) -> "list[Path]":
-        """Return every path without a repeated node; of parallel edges that of the least id."""
+        """Return every path without a repeated node; of parallel edges the lightest, or first."""
         done, open_paths = [], [Path((source,), ())]
         while open_paths:
             path = open_paths.pop()
@@ -270,12 +299,17 @@ class Oracle:
             if len(path.edges) < most:
                 open_paths += [
                     Path((*path.nodes, node), (*path.edges, edge))
-                    for node, edge in self._onward(path.nodes[-1], steps)
+                    for node, edge in self._onward(path.nodes[-1], steps, weight)
                     if node not in path.nodes
                 ]
         return done
 
-    def _onward(self, node: Entity, steps: tuple[Step, ...]) -> list[tuple[Entity, Entity]]:
+    def _onward(
+        self, node: Entity, steps: tuple[Step, ...], weight: str | None
+    ) -> list[tuple[Entity, Entity]]:
+        def rank(edge: Entity) -> tuple[Any, ...]:
+            return 0 if weight is None else self._weight(edge, weight), self.sorts(edge)
+
         found: dict[Entity, Entity] = {}
         for step in steps:
             for edge in self.data.edges[step.edge]:
@@ -283,7 +317,7 @@ class Oracle:
                     if source == node:
                         other = Entity(step.edge, edge.id)
                         known = found.setdefault(target, other)
-                        found[target] = min(known, other, key=self.sorts)
+                        found[target] = min(known, other, key=rank)
         return list(found.items())
 
     def _ways(self, step: Step, edge: Edge) -> list[tuple[Entity, Entity]]:
@@ -346,6 +380,9 @@ class Oracle:
         for group in groups:
             for aggregate in _aggregates(read):
                 group.value(aggregate)
+            for value in _collected(read):
+                for row in group.rows:
+                    _Group(self, [row]).value(value)
         return groups
 
     def _ordered(self, read: CheckedRead, groups: "list[_Group]") -> "list[_Group]":
@@ -486,6 +523,8 @@ class _Group:
             return getattr(row[node.path], node.part)
         if node.column.startswith(expr.MARK):
             return row[node.column] is not None
+        if node.column in row:
+            return row[node.column]
         return len(row[node.column[1:].removesuffix(".length")].edges)
 
     def truth(self, predicate: expr.Predicate) -> Truth:
@@ -622,6 +661,18 @@ def _aggregates(read: CheckedRead) -> Iterator[expr.Aggregate]:
         *(key.expr for key in read.order),
     ]
     return (part for node in nodes for part in expr.parts(node) if isinstance(part, expr.Aggregate))
+
+
+def _collected(read: CheckedRead) -> Iterator[expr.Expr]:
+    """Return what lists are made of and sorted by, which has to have a value in every row."""
+    found = [column.expr for column in read.columns if isinstance(column.expr, expr.Collect)]
+    for collect in found:
+        yield from (key.expr for key in collect.order)
+        fields = collect.item.fields if isinstance(collect.item, expr.ObjectOf) else ()
+        found += [value for _, value in fields if isinstance(value, expr.Collect)]
+        yield from (value for _, value in fields if not isinstance(value, expr.Collect))
+        if not isinstance(collect.item, expr.ObjectOf):
+            yield collect.item
 
 
 def _both(one: Truth, other: Truth) -> Truth:

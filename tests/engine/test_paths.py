@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.errors import ExpressionError, InputError
+from omnigraph.errors import ExpressionError
+from omnigraph.read.operators import paths
 from tests.engine.asking import made, rows
 from tests.engine.trial import by_index
 from tests.pipeline.loads import edge, node
@@ -110,12 +111,6 @@ def test_a_weight_that_is_no_distance_is_an_error(tmp_path: Path, weight: float 
         rows(graph, "match { $a $e:road{1,} $b as $p shortest by $e.km } return { length($p) }")
 
 
-def test_paths_are_refused_on_spark_before_anything_runs(towns: Graph) -> None:
-    text = "match { $a road{1,} $b as $p shortest } return { length($p) }"
-    with pytest.raises(InputError, match="a path does not run on Spark"):
-        towns.at(engine="spark").query(text)
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_paths_by_weight_are_those_of_all_paths(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
@@ -135,6 +130,31 @@ def test_paths_by_weight_are_those_of_all_paths(tmp_path: Path, seed: int) -> No
     body = f"match {{ $a $e:road{{1,{most}}} $b as $p shortest by $e.km }} return {{ nodes($p) }}"
 
     assert [ids(path) for (path,) in rows(graph, body)] == list(_lightest(names, roads, most))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("word", ["shortest", "all shortest"])
+def test_paths_found_from_both_ends_are_those_found_from_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, word: str
+) -> None:
+    random = Random(seed)
+    names = [f"{number:02}" for number in range(30)]
+    graph = made(
+        tmp_path,
+        SCHEMA,
+        *(node("Town", slug=slug, size=random.randint(0, 3)) for slug in names),
+        *(edge("Road", *random.choices(names, k=2)) for _ in range(random.choice((30, 60, 120)))),
+    )
+    hops = random.choice(("{0,}", "{1,}", "{2,4}", "{3}"))
+    arrow = random.choice(("road", "<road>"))
+    body = (
+        f"match {{ $a {arrow}{hops} $b as $p {word}  $a.size = 1  $b.size = 2 }}"
+        " return { nodes($p), edges($p) }"
+    )
+    from_both = rows(graph, body)
+    monkeypatch.setattr(paths, "_FEW_ENDS", 0)
+
+    assert from_both == rows(graph, body)
 
 
 def _lightest(names: str, roads: dict[tuple[str, str], float], most: int) -> list[str]:

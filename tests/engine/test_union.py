@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.errors import InputError
 from tests.engine.asking import made, rows
 from tests.engine.trial import by_index
 from tests.pipeline.loads import edge, node
@@ -91,8 +90,3 @@ def test_a_union_is_explained_and_measured(graph: Graph) -> None:
 
     assert "Union       of 2 reads" in str(graph.explain(text))
     assert "Union" in str(graph.profile(text))
-
-
-def test_union_all_is_refused_on_spark_before_anything_runs(graph: Graph) -> None:
-    with pytest.raises(InputError, match="union all does not run on Spark"):
-        graph.at(engine="spark").query(f"query q() {{ {BOTH % 'union all'} }}")

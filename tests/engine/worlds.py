@@ -47,6 +47,8 @@ EXTREMES: dict[types.ValueType, tuple[object, ...]] = {
     types.F64: (-1e300, -(2.0**63), -0.0, 0.1, 2.0**53, 2.0**63, 2.0**64, 1e300),
 }
 EXTREME_NAMES = ("big", "wide")
+# What paths are weighed by: each edge has some, and no sum has to be rounded.
+WEIGHTS = (0, 1, 1, 2, 3)
 
 _COLOURS = "enum(red, green, blue)"
 _PROPERTIES = {
@@ -62,6 +64,7 @@ _PROPERTIES = {
     "tags": ("[String]",),
     "nums": ("[I64]", "[F64]", "[U32]"),
     "order": ("I32", "I64"),
+    "weight": ("F64", "F32", "U32", "I32"),
 }
 _KEYS = ("slug: String", "code: I64", "code: I32", "day: Date", "part: F64")
 
@@ -149,7 +152,10 @@ def _edge_body(random: Random) -> str:
     if random.random() < 0.3:
         return ""
     names = random.sample(["size", "born", "kind", "score", "tags"], random.randint(1, 3))
-    return f" {{ {'  '.join(_declared(random, name) for name in names)} }}"
+    declared = [_declared(random, name) for name in names]
+    if random.random() < 0.6:
+        declared.append(f"weight: {random.choice(_PROPERTIES['weight'])}")
+    return f" {{ {'  '.join(declared)} }}"
 
 
 def _declared(random: Random, name: str) -> str:
@@ -203,6 +209,9 @@ def _cell(random: Random, item: Property, kind: StoredType) -> object:
     if isinstance(item.type, types.ListType):
         pool = pool_of(types.ScalarType(item.type.item))
         return tuple(random.choice(pool) for _ in range(random.choice((0, 1, 1, 2, 3))))
+    if item.name == "weight" and isinstance(kind, EdgeType):
+        whole = random.choice(WEIGHTS)
+        return whole / 2 if item.type in types.FLOATS else whole
     value = random.choice(pool_of(item.type, extreme=item.name in EXTREME_NAMES))
     return (value or 0.0) if item.name in kind.key and isinstance(value, float) else value
 

@@ -191,15 +191,12 @@ class _QueryRun:
 
     def _rows(self) -> "ResultStream":
         """Return the rows, from Spark when they are too many for this process."""
-        from omnigraph.read.spark.support import find_unsupported
-
         is_auto, is_bounded = self.options.engine == "auto", self.options.budget is not None
         if not self._goes_to_spark():
             try:
                 return self._answer(streams=True).rows
             except BudgetError as exceeded:
-                stays = not is_auto or find_unsupported(self.plan) is not None
-                if stays or is_bounded or exceeded.limit == "seconds":
+                if not is_auto or is_bounded or exceeded.limit == "seconds":
                     raise
         from omnigraph.read.spark.query import read_on_spark
 
@@ -211,12 +208,6 @@ class _QueryRun:
 
     def _goes_to_spark(self) -> bool:
         if self.options.engine in (None, "inline"):
-            return False
-        from omnigraph.read.spark.support import find_unsupported
-
-        if (what := find_unsupported(self.plan)) is not None:
-            if self.options.engine == "spark":
-                raise InputError(f"{what} does not run on Spark", hint="use the engine inline")
             return False
         from omnigraph.read.road import Road, choose_road, count_rows_read
         from omnigraph.spark.choice import Engine, reads_on_spark

@@ -5,6 +5,7 @@ traverse   follows edges from the rows' nodes to others
 intersect  targets that several bound nodes lead to at once, as in the last corner of a triangle
 walk       which nodes are within so many hops of others, each at its shortest distance
 paths      the shortest paths between nodes, by the number of their edges or by a weight
+meeting    the shortest paths between two nodes, searched from both of them until they meet
 counting   variables that nothing reads multiply the weights of rows instead of being bound
 evaluate   expressions and predicates over rows, a whole column at a time
 search     which rows match a text, and how rows rank by words, by meaning, or by both

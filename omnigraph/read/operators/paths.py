@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import isnan
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +15,14 @@ from omnigraph.query.expr import EntityKind, EntityType, path_column
 from omnigraph.query.plan import Path
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import LateColumn, Matches
+from omnigraph.read.operators.meeting import all_paths, find_levels, first_path
 from omnigraph.read.reader import Domain, Leg
 from omnigraph.read.sparse_reader import TooManyLookups
 
 _FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
 _NODES = "nodes"
+# To so many ends from one start, a search from both is quicker than one that visits all nodes.
+_FEW_ENDS = 8
 
 
 def find_paths(execution: Execution, rows: Matches, path: Path) -> Matches:
@@ -153,11 +157,35 @@ class _PathSearch:
     def _from(self, start: int, wanted: Numbers | None) -> _FoundPaths:
         if self.path.path.weight is not None:
             return _WeightedSearch(self).run(start, wanted)
+        if wanted is not None and len(wanted) <= _FEW_ENDS:
+            return _join([self._between(start, int(end)) for end in wanted])
         tree = _Tree.grow(self, start, wanted)
         reached = tree.reached(wanted, self.path.hops.minimum)
         if self.path.path.keeps_all:
             return self._all_shortest(tree, reached)
         return _follow_back(reached, tree.distance, tree.parents)
+
+    def _between(self, start: int, end: int) -> _FoundPaths:
+        """Return the paths between two nodes, which are searched from both."""
+        ends = (end, start) if self.path.backwards else (start, end)
+        onward, hops = partial(self._follow, self.forward), self.path.hops
+        back = partial(self._follow, self.leg if self.path.backwards else self._flipped())
+        levels = find_levels(onward, back, ends, len(self.domain), hops.maximum)
+        if levels is None or len(levels) <= hops.minimum:
+            return _NO_PATHS
+        if self.path.path.keeps_all:
+            paths = all_paths(levels, onward, self.domain.ranks, self.execution.check)
+        else:
+            paths = first_path(levels, onward, self.domain.ranks).reshape(1, -1)
+        found = _FoundPaths(np.full(len(paths), len(levels)), paths.reshape(-1), None)
+        return found.reversed() if self.path.backwards else found
+
+    def _follow(self, leg: Leg, nodes: Numbers) -> tuple[Numbers, Numbers]:
+        """Return where a leg leads from some nodes."""
+        execution = self.execution
+        execution.check(len(nodes), 4)
+        owners, found, _ = execution.reader.follow(leg, nodes, check=execution.room(4))
+        return owners, found
 
     def _all_shortest(self, tree: "_Tree", ends: Numbers) -> _FoundPaths:
         """Return every shortest path to some nodes."""
@@ -275,11 +303,16 @@ class _WeightedSearch:
             weights[mine] = own.cast(pa.float64()).to_numpy(zero_copy_only=False)
         bad = np.flatnonzero(~(weights >= 0))
         if len(bad):
-            shown = "null or NaN" if np.isnan(weights[bad[0]]) else f"{weights[bad[0]]:g}"
-            message = f"the weight '{name}' of a path is {shown}; it has to be 0 or more"
-            problem = Problem(Code.UNCOMPUTABLE, message)
+            problem = unusable_weight(name, float(weights[bad[0]]))
             raise ExpressionError([problem], source=search.execution.source)
         return weights
+
+
+def unusable_weight(name: str, weight: float) -> Problem:
+    """Return what is wrong with a weight that is negative, null or NaN."""
+    shown = "null or NaN" if isnan(weight) else f"{weight:g}"
+    message = f"the weight '{name}' of a path is {shown}; it has to be 0 or more"
+    return Problem(Code.UNCOMPUTABLE, message)
 
 
 _NO_PATHS = _FoundPaths(np.empty(0, np.int64), np.empty(0, np.int64), None)

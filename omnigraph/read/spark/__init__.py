@@ -2,7 +2,11 @@
 
 query        the rows of a read plan from Spark, as Arrow batches made while they are read
 opening      a session of Spark beside the given one, configured for one question
+<<<<<<< HEAD
+estimate     about how many rows a plan makes at most, to divide the work among tasks
+=======
 support      what a plan asks that does not run on Spark
+>>>>>>> main
 lowering     a read plan as operations on frames of Spark, with the same rows in the same order
 usage        which properties of its variables a plan reads, and which variables a block shares
 matches      the rows of a query so far as a frame of Spark, and what its columns hold
@@ -10,6 +14,7 @@ copies       columns of a table version in Parquet beside a graph, which Spark r
 frames       the nodes and edges of a snapshot as frames of Spark
 hops         which nodes are within so many hops of others, found on Spark one hop at a time
 held_hops    which nodes are within so many hops of others, found by tasks that hold all edges
+paths        the shortest paths between nodes, found on Spark one hop at a time
 counting     variables that nothing reads multiply the weights of a frame's rows
 computing    functions and operators of values in a frame, by the engine's own code in Python
 expressions  what a plan computes for a row, as columns of Spark

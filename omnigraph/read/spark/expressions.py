@@ -29,11 +29,13 @@ from omnigraph.query.expr import (
     NullTest,
     Or,
     ParamRef,
+    PathPart,
     Predicate,
     PropertyRef,
     TextMatch,
     VariableRef,
     may_fail,
+    path_column,
 )
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import ONE_ROW
@@ -92,8 +94,9 @@ class FrameExpressions:
                 own = fn.struct(fn.col(entity.id).alias(ID), fn.col(entity.type).alias(TYPE))
                 return fn.when(fn.col(entity.id).isNotNull(), own)
             case ColumnRef(name, _):
-                computed = self.matches.columns[name]
-                return fn.col(computed.column)
+                return fn.col(self.matches.columns[name].column)
+            case PathPart(path, part, _):
+                return fn.col(self.matches.columns[path_column(path, part)].column)
             case Constant() | ParamRef() | Now() | ListOf():
                 shown = type_of(expr)
                 assert shown is not None

@@ -72,9 +72,10 @@ from omnigraph.read.spark.matches import (
     join_null_safe,
 )
 from omnigraph.read.spark.packing import BatchPacking
+from omnigraph.read.spark.paths import find_paths
 from omnigraph.read.spark.search import FrameSearch
-from omnigraph.read.spark.usage import find_properties, find_variables
-from omnigraph.schema.types import BOOL
+from omnigraph.read.spark.usage import find_path_parts, find_properties, find_variables
+from omnigraph.schema.types import BOOL, I64
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -82,6 +83,8 @@ if TYPE_CHECKING:
 # Up to this many first rows are gathered by one task; of more, the rest is cut off on arrival.
 _MOST_GATHERED = 100_000
 _MOST_SHARES = 32
+# The read of a union that a row is of, and its place among the rows of that read.
+_PLACES = ("#read", "#row")
 # Up to this many expected rows are sent to all tasks when they meet so many times as many.
 _MOST_SENT = 10_000
 # Code that Spark makes for a whole stage holds all rows that joins make of one row.
@@ -137,6 +140,7 @@ class _Lowering:
         self._slices = slices
         self._search = FrameSearch(execution, self.frames)
         self._fields: Mapping[str, list[TypedProperty]] = find_properties(plan.operators, catalog)
+        self._parts = find_path_parts(plan.operators)
         self._cut: tuple[int, int | None] = (0, None)
         self._made = 1.0
         self._one = FrameMatches(spark.range(1))
@@ -183,10 +187,8 @@ class _Lowering:
         self, matches: FrameMatches, operator: Operator, following: Operator | None
     ) -> FrameMatches:
         match operator:
-            case NodeScan():
-                return self._cross(matches, operator)
-            case Expand():
-                return self._follow_edges(matches, operator)
+            case NodeScan() | Expand() | Path():
+                return self._bind_variables(matches, operator)
             case Filter(predicate):
                 return self._filter(matches, (predicate,))
             case AntiJoin(inner=inner):
@@ -219,11 +221,25 @@ class _Lowering:
                 return self._sort(rows, replace(operator, keys=by), limit)
             case Limit():
                 return self._limit(repeat_rows(matches), operator)
-            case Union() | Path():
+            case Union():
                 self._made = inf
-                return self._unite(operator)
+                return self._unite(operator, following)
             case _:
                 assert_never(operator)
+
+    def _bind_variables(
+        self, matches: FrameMatches, operator: NodeScan | Expand | Path
+    ) -> FrameMatches:
+        match operator:
+            case NodeScan():
+                return self._cross(matches, operator)
+            case Expand():
+                return self._follow_edges(matches, operator)
+            case Path():
+                self._made = inf
+                shown = self._parts.get(operator.path.name, ())
+                found = find_paths(self._execution, self.frames, matches, operator, shown)
+                return found if operator.closes else self._add_properties(found, operator.target)
 
     def _expressions(self, matches: FrameMatches) -> FrameExpressions:
         return FrameExpressions(self._execution, matches)
@@ -467,17 +483,27 @@ class _Lowering:
 
     # Union
 
-    def _unite(self, operator: Union | Path) -> FrameMatches:
-        """Return the rows of several reads, in no order; paths are refused before this."""
-        assert isinstance(operator, Union), "a path does not run on Spark"
-        reads = operator.reads
-        columns = reads[0].columns
-        names = self.frames.names.new_list(len(columns))
-        parts = [self._of_read(read).toDF(*names) for read in reads]
-        frame = reduce(lambda one, other: one.union(other), parts)
-        own = zip(columns, names, strict=True)
+    def _unite(self, union: Union, following: Operator | None) -> FrameMatches:
+        """Return the rows of several reads; unless equal ones go, those of the first one first."""
+        columns = union.reads[0].columns
+        names = self.frames.names.new_list(len(columns) + 2)
+        parts = [
+            self._of_read(read).select(
+                "*", fn.lit(at), fn.monotonically_increasing_id().alias(f"#{at}")
+            )
+            for at, read in enumerate(union.reads)
+        ]
+        frame = reduce(lambda one, other: one.union(other), (part.toDF(*names) for part in parts))
+        own = zip(columns, names, strict=False)
         found = {each.name: ComputedColumn(each.type, name) for each, name in own}
-        return FrameMatches(frame, columns=found)
+        if isinstance(following, Distinct):
+            return FrameMatches(frame.select(names[:-2]), columns=found)
+        places = zip(_PLACES, names[-2:], strict=True)
+        found |= {place: ComputedColumn(I64, name) for place, name in places}
+        rows = FrameMatches(frame, columns=found)
+        if isinstance(following, Order):
+            return rows
+        return self._sort(rows, Order((), ()), following if isinstance(following, Limit) else None)
 
     def _of_read(self, read: ReadPlan) -> "DataFrame":
         """Return the columns of a read, whose variables are its own."""
@@ -492,7 +518,8 @@ class _Lowering:
 
     def _sort(self, matches: FrameMatches, order: Order, limit: Limit | None) -> FrameMatches:
         keys = [column for key in order.keys for column in self._sort_columns(matches, key)]
-        keys += [column for name in order.ties for column in self._tie_columns(matches, name)]
+        ties = (*order.ties, *(place for place in _PLACES if place in matches.columns))
+        keys += [column for name in ties for column in self._tie_columns(matches, name)]
         if not keys:
             return matches
         if limit is not None and self._is_gathered(limit):

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import broadcast
 
@@ -52,6 +54,8 @@ class BatchPacking:
         column = batch.column(place)
         if pa.types.is_list(kind) and pa.types.is_binary(column.type):
             return _unpack_lists(column, kind)
+        if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+            return _build_lists(column, kind)
         return build_object(column, kind) if pa.types.is_struct(kind) else column.cast(kind)
 
     def unpack(self, packed: bytes | bytearray) -> pa.RecordBatch:
@@ -69,6 +73,14 @@ def _unpack_lists(column: pa.Array, kind: pa.DataType) -> pa.Array:
         for each in column.to_pylist()
     ]
     return pa.concat_arrays(found) if found else pa.array([], kind)
+
+
+def _build_lists(column: pa.ListArray, kind: pa.ListType) -> pa.Array:
+    """Return lists of nodes or edges as lists of objects; null is an empty one."""
+    lengths = pc.fill_null(pc.list_value_length(column), 0)
+    offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))])
+    objects = build_object(column.flatten(), kind.value_type)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), objects)
 
 
 def build_object(column: pa.StructArray, kind: pa.StructType) -> pa.Array:

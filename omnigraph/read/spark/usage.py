@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from omnigraph.query.expr import (
     Expr,
+    PathPart,
     Predicate,
     PropertyRef,
     VariableRef,
@@ -41,6 +42,16 @@ def find_properties(
         for shown in _objects(operator):
             found[shown.variable] |= dict.fromkeys(object_fields(shown.type, catalog).items())
     return {name: list(fields) for name, fields in found.items()}
+
+
+def find_path_parts(operators: Sequence[Operator]) -> Mapping[str, list[PathPart]]:
+    """Return for each path the parts of it that are shown."""
+    found: defaultdict[str, dict[PathPart, None]] = defaultdict(dict)
+    for operator in operators:
+        for expr in _expressions(operator):
+            if isinstance(expr, PathPart):
+                found[expr.path][expr] = None
+    return {name: list(shown) for name, shown in found.items()}
 
 
 def find_variables(operators: Sequence[Operator]) -> set[str]:
