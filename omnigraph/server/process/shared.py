@@ -30,7 +30,8 @@ _WORKER = np.dtype(
     [
         ("seen", np.float64, BUCKETS),
         ("spent", np.float64, BUCKETS),
-        ("done", np.int64, BUCKETS),
+        ("stayed", np.float64, BUCKETS),
+        ("answered", np.float64, BUCKETS),
         ("running", np.int32, BUCKETS),
         ("busy", np.float64),
         ("connections", np.int64),
@@ -75,13 +76,17 @@ class SharedTurns:
         return cls(folder, index, workers, sides, table, file)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Let no other worker look and count meanwhile; a killed one holds no lock."""
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+    def locked(self, actor: str) -> Iterator[None]:
+        """Let no other worker look at an actor and count it meanwhile; a killed one holds no lock.
+
+        Others are not waited for: the worker of a noisy actor may wait long for a processor.
+        """
+        bucket = _bucket(actor)
+        fcntl.lockf(self._file, fcntl.LOCK_EX, 1, bucket)
         try:
             yield
         finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, bucket)
 
     def count(self, actor: str, running: int) -> None:
         """Note how many requests of an actor run in this worker."""
@@ -92,14 +97,18 @@ class SharedTurns:
         self._table["seen"][self.index, _bucket(actor)] = time.monotonic()
 
     def spend(self, actor: str, seconds: float) -> None:
-        """Note a piece of work that was done for an actor, and its processor time."""
-        bucket = _bucket(actor)
-        self._table["spent"][self.index, bucket] += seconds
-        self._table["done"][self.index, bucket] += 1
+        """Note the processor time of some work for an actor."""
+        self._table["spent"][self.index, _bucket(actor)] += seconds
 
-    def spent(self) -> tuple[Any, Any]:
-        """Return the processor time and the pieces of work of each actor, since the start."""
-        return self._table["spent"].sum(axis=0), self._table["done"].sum(axis=0)
+    def left(self, actor: str, seconds: float) -> None:
+        """Note that a request of an actor was answered, and how long it was here."""
+        bucket = _bucket(actor)
+        self._table["stayed"][self.index, bucket] += seconds
+        self._table["answered"][self.index, bucket] += 1
+
+    def totals(self) -> Any:  # noqa: ANN401 - an array
+        """Return of each actor, since the start: its processor time, its stay, its requests."""
+        return np.stack([self._table[name].sum(axis=0) for name in ("spent", "stayed", "answered")])
 
     def elsewhere(self, actor: str) -> int:
         """Return how many requests of an actor run in the other workers."""

@@ -1,7 +1,7 @@
-"""Sides: actors whose requests are costly are served by workers that give way to the others.
+"""Sides: an actor that has much work waiting is served by workers that give way to the others.
 
-Threads of one interpreter wait for each other, and processes of one priority for a processor; an
-actor that scans, encodes or loads without pause must be apart from the others in both.
+Threads of one interpreter wait for each other, and processes of one priority for a processor: an
+actor that scans, encodes or loads without pause has to be apart from the others in both.
 """
 
 import time
@@ -13,39 +13,33 @@ import numpy as np
 
 from omnigraph.server.process.shared import BUCKETS, SharedTurns, Side
 
-# The workers of the back have this niceness: they get what the others leave, and a tenth at least.
+# The niceness of the workers of the back: others go first, and leave them a tenth at least.
 NICENESS = 10
-# Pieces of work that take more of a processor than this, on average, are costly.
-_COSTLY_SECONDS = 0.002
-# Costly work that takes less than this part of a processor disturbs nobody.
+# An actor with less work waiting than this, in seconds of a processor, disturbs nobody.
+_LEAST_WAITING = 0.002
+# To be noisy, so many times as much is waiting as of the quietest; to stay so, this is enough.
+_MORE, _STILL_MORE = 3.0, 1.5
+# A noisy actor that takes less than this part of a processor disturbs nobody.
 _LEAST_USE = 0.05
 _EVERY_SECONDS = 0.2
-# What was spent counts half after so long.
+# What was counted is worth half after so long; an actor that is worth less than `_GONE` is gone.
 _HALF_SECONDS = 2.0
-
-
-# What is spent in each second adds up to this many times as much.
-_SUMMED = _HALF_SECONDS / log(2)
-# One piece of work is forgotten when it counts less than this, which is after some seconds.
 _GONE = 0.05
+# What comes in each second adds up to this many times as much.
+_SUMMED = _HALF_SECONDS / log(2)
 
 
 @dataclass(slots=True)
 class Sides:
-    """Decides now and then on which side each actor is, by what its requests lately cost.
-
-    With nobody costly, or nobody else, all workers serve everybody.
-    """
+    """Decides now and then on which side each actor is, by what its requests lately cost."""
 
     shared: SharedTurns
     _at: float = field(default_factory=time.monotonic)
-    _spent: Any = field(init=False)
-    _done: Any = field(init=False)
-    _lately_spent: Any = field(default_factory=lambda: np.zeros(BUCKETS))
-    _lately_done: Any = field(default_factory=lambda: np.zeros(BUCKETS))
+    _totals: Any = field(init=False)
+    _lately: Any = field(default_factory=lambda: np.zeros((3, BUCKETS)))
 
     def __post_init__(self) -> None:
-        self._spent, self._done = self.shared.spent()
+        self._totals = self.shared.totals()
 
     def look(self) -> None:
         """Decide again, if it is time."""
@@ -55,21 +49,29 @@ class Sides:
             self._at = now
 
     def decide(self, seconds: float) -> None:
-        """Decide by what was spent before, and in the seconds since the last decision."""
-        spent, done = self.shared.spent()
-        kept = 0.5 ** (seconds / _HALF_SECONDS)
-        self._lately_spent = self._lately_spent * kept + (spent - self._spent)
-        self._lately_done = self._lately_done * kept + (done - self._done)
-        self._spent, self._done = spent, done
-        self.shared.sides[:] = sides(self._lately_spent, self._lately_done)
+        """Decide by what was counted before, and in the seconds since the last decision."""
+        totals = self.shared.totals()
+        self._lately = self._lately * 0.5 ** (seconds / _HALF_SECONDS) + (totals - self._totals)
+        self._totals = totals
+        self.shared.sides[:] = sides(*self._lately, self.shared.sides)
 
 
-def sides(spent: Any, done: Any) -> Any:  # noqa: ANN401 - arrays
-    """Return the side of each actor, by its processor time and its pieces of work lately."""
-    is_there = done > _GONE
-    is_costly = is_there & (spent > _COSTLY_SECONDS * done)
+def sides(spent: Any, stayed: Any, answered: Any, before: Any) -> Any:  # noqa: ANN401 - arrays
+    """Return the side of each actor, by its processor time, its stay and its requests lately.
+
+    Noisy is who has much more work waiting than the quietest: as many requests as are here at a
+    time, each with what one costs. When nobody is noisy, or most are, all workers serve everybody.
+    """
     found = np.full(len(spent), Side.ANY, np.int8)
-    if spent[is_costly].sum() > _LEAST_USE * _SUMMED and (is_there & ~is_costly).any():
+    is_there = answered > _GONE
+    if not is_there.any():
+        return found
+    waiting = stayed / _SUMMED * spent / np.maximum(answered, _GONE)
+    times = np.where(before == Side.BACK, _STILL_MORE, _MORE)
+    least = np.maximum(times * waiting[is_there].min(), _LEAST_WAITING)
+    is_noisy = is_there & (waiting > least)
+    is_felt = spent[is_noisy].sum() > _LEAST_USE * _SUMMED
+    if is_felt and is_noisy.sum() <= 2 * (is_there & ~is_noisy).sum():
         found[:] = Side.FRONT
-        found[is_costly] = Side.BACK
+        found[is_noisy] = Side.BACK
     return found
