@@ -130,6 +130,10 @@ class SharedTurns:
         """Note how many connections this worker has."""
         self._table["connections"][self.index] = count
 
+    def connections(self) -> list[int]:
+        """Return how many connections each worker has."""
+        return [int(each) for each in self._table["connections"]]
+
     def yields(self) -> bool:
         """Return whether this worker is busy and another one is not."""
         begun = time.monotonic() - _BUSY_SECONDS
@@ -142,7 +146,7 @@ class SharedTurns:
         It is one of the actor's side; within a side, an idle one that has fewer connections, or
         any idle one when this worker is busy for long. None gets more than `most` connections.
         """
-        connections = self._table["connections"]
+        connections = self.connections()
         of_side = _of_side(Side(self.sides[_bucket(actor)]), self.workers)
         others = [each for each in of_side if each != self.index and connections[each] < most]
         if self.index in of_side:
@@ -154,7 +158,7 @@ class SharedTurns:
             others = [
                 each for each in others if not busy[each] and (is_long or connections[each] < here)
             ]
-        return min(others, key=lambda each: int(connections[each]), default=None)
+        return min(others, key=connections.__getitem__, default=None)
 
     def clear(self, index: int) -> None:
         """Forget what a worker counted, because it died; what it spent is in the past."""
