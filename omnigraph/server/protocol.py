@@ -196,7 +196,7 @@ class Guarded(HttpToolsProtocol):
         if self.moves is None or self.scope is None or not self.is_idle or self._is_ahead:
             return
         actor = self.scope.get(ACTOR)
-        target = None if actor is None else self.moves.target(actor)
+        target = self.moves.target(actor) if isinstance(actor, str) else None
         if target is None or self._transport.get_write_buffer_size():
             return
         connection = self._transport.get_extra_info("socket")

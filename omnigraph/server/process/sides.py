@@ -53,7 +53,8 @@ class Sides:
         totals = self.shared.totals()
         self._lately = self._lately * 0.5 ** (seconds / _HALF_SECONDS) + (totals - self._totals)
         self._totals = totals
-        self.shared.sides[:] = sides(*self._lately, self.shared.sides)
+        spent, stayed, answered = self._lately
+        self.shared.sides[:] = sides(spent, stayed, answered, self.shared.sides)
 
 
 def sides(spent: Any, stayed: Any, answered: Any, before: Any) -> Any:  # noqa: ANN401 - arrays
