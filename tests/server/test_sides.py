@@ -12,8 +12,8 @@ import pytest
 from omnigraph.server.admission import Admission
 from omnigraph.server.limits import Limits
 from omnigraph.server.process.moves import Moves
-from omnigraph.server.process.shared import SharedTurns, Side
-from omnigraph.server.process.sides import Sides, sides
+from omnigraph.server.process.shared import SharedTurns, WorkerSide
+from omnigraph.server.process.sides import WorkerSides, sides
 
 LONGEST = 60.0
 Told = tuple[float, float, float]
@@ -24,47 +24,55 @@ NOISY: Told = (2.0, 20.0, 100)
 GONE: Told = (2.0, 20.0, 0.01)
 
 
-def side_of(*told: Told, before: list[Side] | None = None) -> list[Side]:
+def side_of(*told: Told, before: list[WorkerSide] | None = None) -> list[WorkerSide]:
     spent, stayed, answered = np.array(told, float).T
-    old = np.array(before or [Side.ANY] * len(told))
-    return [Side(each) for each in sides(spent, stayed, answered, old)]
+    old = np.array(before or [WorkerSide.ANY] * len(told))
+    return [WorkerSide(each) for each in sides(spent, stayed, answered, old)]
 
 
 def test_who_has_much_work_waiting_is_at_the_back_and_the_others_are_in_front() -> None:
-    assert side_of(QUIET, NOISY) == [Side.FRONT, Side.BACK]
-    assert side_of(QUIET, NOISY, QUIET, NOISY) == [Side.FRONT, Side.BACK, Side.FRONT, Side.BACK]
+    assert side_of(QUIET, NOISY) == [WorkerSide.FRONT, WorkerSide.BACK]
+    assert side_of(QUIET, NOISY, QUIET, NOISY) == [
+        WorkerSide.FRONT,
+        WorkerSide.BACK,
+        WorkerSide.FRONT,
+        WorkerSide.BACK,
+    ]
 
 
 def test_many_cheap_requests_at_once_are_as_noisy_as_a_few_costly_ones() -> None:
     crowd = (1.0, 20.0, 1_000)
 
-    assert side_of(QUIET, crowd) == [Side.FRONT, Side.BACK]
+    assert side_of(QUIET, crowd) == [WorkerSide.FRONT, WorkerSide.BACK]
 
 
 def test_who_is_alone_has_all_workers() -> None:
-    assert side_of(NOISY) == [Side.ANY]
-    assert side_of(NOISY, GONE) == [Side.ANY, Side.ANY]
-    assert side_of(GONE) == [Side.ANY]
+    assert side_of(NOISY) == [WorkerSide.ANY]
+    assert side_of(NOISY, GONE) == [WorkerSide.ANY, WorkerSide.ANY]
+    assert side_of(GONE) == [WorkerSide.ANY]
 
 
 def test_actors_alike_have_all_workers_however_busy_they_are() -> None:
-    assert set(side_of(QUIET, QUIET, QUIET)) == {Side.ANY}
-    assert set(side_of(NOISY, NOISY)) == {Side.ANY}
+    assert set(side_of(QUIET, QUIET, QUIET)) == {WorkerSide.ANY}
+    assert set(side_of(NOISY, NOISY)) == {WorkerSide.ANY}
 
 
 def test_when_most_actors_are_busy_no_worker_is_kept_free_for_the_last_one() -> None:
-    assert set(side_of(QUIET, NOISY, NOISY, NOISY)) == {Side.ANY}
+    assert set(side_of(QUIET, NOISY, NOISY, NOISY)) == {WorkerSide.ANY}
 
 
 def test_a_costly_request_now_and_then_disturbs_nobody() -> None:
-    assert set(side_of(QUIET, (0.05, 0.05, 1))) == {Side.ANY}
+    assert set(side_of(QUIET, (0.05, 0.05, 1))) == {WorkerSide.ANY}
 
 
 def test_who_is_noisy_stays_so_until_much_less_is_waiting() -> None:
     busy, twice = (2.0, 5.0, 500), (2.0, 10.0, 500)
 
-    assert side_of(busy, twice) == [Side.ANY, Side.ANY]
-    assert side_of(busy, twice, before=[Side.FRONT, Side.BACK]) == [Side.FRONT, Side.BACK]
+    assert side_of(busy, twice) == [WorkerSide.ANY, WorkerSide.ANY]
+    assert side_of(busy, twice, before=[WorkerSide.FRONT, WorkerSide.BACK]) == [
+        WorkerSide.FRONT,
+        WorkerSide.BACK,
+    ]
 
 
 @pytest.fixture
@@ -75,7 +83,7 @@ def pair(tmp_path: Path) -> tuple[SharedTurns, SharedTurns]:
 
 def test_sides_follow_what_the_workers_count(pair: tuple[SharedTurns, SharedTurns]) -> None:
     one, two = pair
-    decided = Sides(one)
+    decided = WorkerSides(one)
     for _ in range(50):
         one.spend("quiet", 0.001)
         one.left("quiet", 0.002)

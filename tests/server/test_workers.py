@@ -20,7 +20,7 @@ import pytest
 from omnigraph.api.graph import open as open_graph
 from omnigraph.server.admission import Admission
 from omnigraph.server.limits import Limits
-from omnigraph.server.process.shared import SharedTurns, Side
+from omnigraph.server.process.shared import SharedTurns, WorkerSide
 from omnigraph.server.process.sides import NICENESS
 from omnigraph.server.process.workers import VARIABLE, WorkerSettings
 from tests.sample import new_graph
@@ -201,7 +201,7 @@ def test_a_connection_goes_to_the_side_of_its_actor_and_its_client_sees_nothing(
             min(NICENESS, 19 - own),
         ]
         connection = HTTPConnection(address, timeout=LONGEST)
-        for side, place in ((Side.BACK, 1), (Side.FRONT, 0), (Side.BACK, 1)):
+        for side, place in ((WorkerSide.BACK, 1), (WorkerSide.FRONT, 0), (WorkerSide.BACK, 1)):
             shared.sides[:] = side
             assert read_people(connection) == 200
             wait_for(lambda: shared.connections() == [1 - place, place])  # noqa: B023

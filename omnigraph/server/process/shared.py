@@ -39,7 +39,7 @@ _WORKER = np.dtype(
 )
 
 
-class Side(IntEnum):
+class WorkerSide(IntEnum):
     """Which of the workers serve an actor."""
 
     ANY = 0
@@ -147,7 +147,7 @@ class SharedTurns:
         any idle one when this worker is busy for long. None gets more than `most` connections.
         """
         connections = self.connections()
-        of_side = _of_side(Side(self.sides[_bucket(actor)]), self.workers)
+        of_side = _of_side(WorkerSide(self.sides[_bucket(actor)]), self.workers)
         others = [each for each in of_side if each != self.index and connections[each] < most]
         if self.index in of_side:
             busy = self._table["busy"]
@@ -190,13 +190,13 @@ def first_of_back(workers: int) -> int:
     return -(-workers // 2)
 
 
-def _of_side(side: Side, workers: int) -> range:
+def _of_side(side: WorkerSide, workers: int) -> range:
     match side:
-        case Side.ANY:
+        case WorkerSide.ANY:
             return range(workers)
-        case Side.FRONT:
+        case WorkerSide.FRONT:
             return range(first_of_back(workers))
-        case Side.BACK:
+        case WorkerSide.BACK:
             return range(first_of_back(workers), workers)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from omnigraph.server.process.shared import BUCKETS, SharedTurns, Side
+from omnigraph.server.process.shared import BUCKETS, SharedTurns, WorkerSide
 
 # The niceness of the workers of the back: others go first, and leave them a tenth at least.
 NICENESS = 10
@@ -30,7 +30,7 @@ _SUMMED = _HALF_SECONDS / log(2)
 
 
 @dataclass(slots=True)
-class Sides:
+class WorkerSides:
     """Decides now and then on which side each actor is, by what its requests lately cost."""
 
     shared: SharedTurns
@@ -63,16 +63,16 @@ def sides(spent: Any, stayed: Any, answered: Any, before: Any) -> Any:  # noqa: 
     Noisy is who has much more work waiting than the quietest: as many requests as are here at a
     time, each with what one costs. When nobody is noisy, or most are, all workers serve everybody.
     """
-    found = np.full(len(spent), Side.ANY, np.int8)
+    found = np.full(len(spent), WorkerSide.ANY, np.int8)
     is_there = answered > _GONE
     if not is_there.any():
         return found
     waiting = stayed / _SUMMED * spent / np.maximum(answered, _GONE)
-    times = np.where(before == Side.BACK, _STILL_MORE, _MORE)
+    times = np.where(before == WorkerSide.BACK, _STILL_MORE, _MORE)
     least = np.maximum(times * waiting[is_there].min(), _LEAST_WAITING)
     is_noisy = is_there & (waiting > least)
     is_felt = spent[is_noisy].sum() > _LEAST_USE * _SUMMED
     if is_felt and is_noisy.sum() <= 2 * (is_there & ~is_noisy).sum():
-        found[:] = Side.FRONT
-        found[is_noisy] = Side.BACK
+        found[:] = WorkerSide.FRONT
+        found[is_noisy] = WorkerSide.BACK
     return found

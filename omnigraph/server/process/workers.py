@@ -15,7 +15,7 @@ from pathlib import Path
 from omnigraph.errors import ConfigError
 from omnigraph.server.logs import log, warn
 from omnigraph.server.process.shared import SharedTurns, first_of_back
-from omnigraph.server.process.sides import Sides
+from omnigraph.server.process.sides import WorkerSides
 
 VARIABLE = "OMNIGRAPH_SERVER_WORKER"
 _FIRST_SECONDS = 120.0
@@ -132,7 +132,7 @@ class Supervisor:
         log("serving", address=address, workers=self.workers)
         if self.port == 0:
             print(f"http://{address}", flush=True)  # noqa: T201 - nobody else knows the port
-        sides = Sides(shared)
+        sides = WorkerSides(shared)
         while not self._stopping:
             time.sleep(_LOOK_SECONDS)
             sides.look()
