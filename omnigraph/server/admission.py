@@ -50,13 +50,15 @@ class Admission:
             message = "too many requests of this actor are waiting already"
             raise Refusal(429, "too_many_requests", message, {"Retry-After": "1"})
         self._entered[actor] += 1
-        self._seen[actor] = time.monotonic()
+        self._seen[actor] = begun = time.monotonic()
         if self._shared is not None:
             self._shared.saw(actor)
         try:
             yield
         finally:
             _less(self._entered, actor)
+            if self._shared is not None:
+                self._shared.left(actor, time.monotonic() - begun)
 
     @contextmanager
     def streaming(self, actor: str) -> Iterator[None]:
@@ -120,7 +122,7 @@ class Admission:
 
     def _take(self, actor: str) -> bool:
         """Count one more running request of an actor, if there is a turn for it."""
-        with nullcontext() if self._shared is None else self._shared.locked():
+        with nullcontext() if self._shared is None else self._shared.locked(actor):
             if not self._is_free(actor):
                 return False
             self._running[actor] += 1

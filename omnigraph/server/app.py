@@ -55,7 +55,7 @@ from omnigraph.server.incoming import (
 from omnigraph.server.limits import Limits
 from omnigraph.server.logs import log, log_failure
 from omnigraph.server.process.shared import SharedTurns
-from omnigraph.server.protocol import KNOWN
+from omnigraph.server.protocol import ACTOR, KNOWN
 from omnigraph.server.refusal import Refusal, internal, refusal_of
 from omnigraph.server.route import Route
 from omnigraph.server.router import Router
@@ -149,7 +149,22 @@ class App:
         """Do a piece of work on a thread, when it is the actor's turn."""
         async with self.admission.turn(actor or ""):
             self.about.metrics.running = self.admission.running
-            return await self._on_thread(self._workers, work)
+            return await self._on_thread(self._workers, self._counted(actor or "", work))
+
+    def _counted(self, actor: str, work: Callable[[], _Found]) -> Callable[[], _Found]:
+        """Return work that lets the other workers know what it cost."""
+        shared = self.shared
+        if shared is None:
+            return work
+
+        def counted() -> _Found:
+            before = time.thread_time()
+            try:
+                return work()
+            finally:
+                shared.spend(actor, time.thread_time() - before)
+
+        return counted
 
     async def quickly(self, work: Callable[[], _Found]) -> _Found:
         """Do what tells about the server on a thread that no other work keeps busy."""
@@ -273,6 +288,7 @@ class _Exchange:
         self._actor = self._app.gate.actor_of(route, self._headers)
         if self._actor is not None:
             self._scope[KNOWN] = True
+        self._scope[ACTOR] = self._actor or ""
         if not isinstance(route.guard, Audience) or route.is_mcp:
             self._stays.enter_context(self._app.admission.entered(self._actor or ""))
         if route.is_about_graph:
@@ -535,8 +551,6 @@ class _Exchange:
             "x-request-id": self._id,
             "x-content-type-options": "nosniff",
         }
-        if self._app.admission.yields:  # its next request finds a worker that is idle
-            every["connection"] = "close"
         raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in every.items()]
         await self._put({"type": "http.response.start", "status": status, "headers": raw})
 

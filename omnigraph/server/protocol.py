@@ -11,10 +11,13 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from omnigraph.server.limits import Limits
 from omnigraph.server.metrics import Metrics
+from omnigraph.server.process.moves import Moves
 from omnigraph.server.refusal import kind_of
 
 # Stands in the scope of a request whose token was right.
 KNOWN = "omnigraph.known"
+# Whose request it is, for workers that share connections by actor.
+ACTOR = "omnigraph.actor"
 _LINGER_SECONDS = 2.0
 _LINGER_BYTES = 64 << 20
 
@@ -28,6 +31,7 @@ class Guarded(HttpToolsProtocol):
 
     limits: ClassVar[Limits] = Limits()
     metrics: ClassVar[Metrics] = Metrics()
+    moves: ClassVar[Moves | None] = None
 
     def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - those of uvicorn
         super().__init__(*given, **named)
@@ -42,6 +46,7 @@ class Guarded(HttpToolsProtocol):
         self._is_ahead = False
         self._is_leaving = False
         self._is_known = False
+        self._was_moved = False
         self._address: str | None = None
         self._idle_since = time.monotonic()
 
@@ -64,19 +69,22 @@ class Guarded(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(_Leaving(transport, self))  # type: ignore[arg-type]
-        self.metrics.connections = len(self.connections)
+        self._count()
         self._address = None if self.client is None else self.client[0]
         if not self._has_room():
             self._refuse(503, "overloaded", "too many connections")
             return
-        self._arm()
+        if self._was_moved:
+            self._wait_for_next()
+        else:
+            self._arm()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()
         if self._linger_timer is not None:
             self._linger_timer.cancel()
         super().connection_lost(exc)
-        self.metrics.connections = len(self.connections)
+        self._count()
 
     def data_received(self, data: bytes) -> None:
         if self._is_leaving:
@@ -147,6 +155,7 @@ class Guarded(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self._idle_since = time.monotonic()
         super().on_response_complete()
+        self._move()
 
     def shutdown(self) -> None:
         self._is_kept_alive = False
@@ -167,6 +176,33 @@ class Guarded(HttpToolsProtocol):
         self._transport.write_eof()
         self.flow.resume_reading()
         self._linger_timer = self.loop.call_later(_LINGER_SECONDS, self._close)
+
+    def came(self, *, is_known: bool) -> None:
+        """Begin as a connection that another worker had, and that waits for its next request."""
+        self._was_moved, self._is_known = True, is_known
+
+    def _wait_for_next(self) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
+
+    def _count(self) -> None:
+        self.metrics.connections = len(self.connections)
+        if self.moves is not None:
+            self.moves.count(len(self.connections))
+
+    def _move(self) -> None:
+        """Send the connection to the worker that had better serve its next request, if any."""
+        if self.moves is None or self.scope is None or not self.is_idle or self._is_ahead:
+            return
+        actor = self.scope.get(ACTOR)
+        target = self.moves.target(actor) if isinstance(actor, str) else None
+        if target is None or self._transport.get_write_buffer_size():
+            return
+        connection = self._transport.get_extra_info("socket")
+        if self.moves.send(connection, target, is_known=self.is_known):
+            self._disarm()
+            self._transport.abort()  # only of this process: the other one has it open
 
     def _has_room(self) -> bool:
         """Return whether one more connection may stay; an idle one goes for it if need be."""

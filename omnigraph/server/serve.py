@@ -9,7 +9,6 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
@@ -32,7 +31,9 @@ from omnigraph.server.logs import configure, log, logger, warn
 from omnigraph.server.metrics import Metrics
 from omnigraph.server.openapi import openapi
 from omnigraph.server.process.descriptors import Exhaustion, connections_within
+from omnigraph.server.process.moves import Moves
 from omnigraph.server.process.shared import SharedTurns
+from omnigraph.server.process.sides import NICENESS
 from omnigraph.server.process.workers import Supervisor, WorkerSettings
 from omnigraph.server.protocol import Guarded, evict_idle
 from omnigraph.server.router import Router
@@ -177,10 +178,15 @@ class Server(uvicorn.Server):
     def __init__(self, app: App, settings: Settings) -> None:
         self.app = app
         self.abandoned = 0
+        self._coming: set[asyncio.Task[Any]] = set()
         self.settings = settings
         limits = settings.worker_limits
         fitting = replace(limits, connections=connections_within(limits.connections))
-        protocol = type("Protocol", (Guarded,), {"limits": fitting, "metrics": app.about.metrics})
+        self._moves = None
+        if app.shared is not None:
+            self._moves = Moves(app.shared, min(fitting.connections, fitting.address_connections))
+        own = {"limits": fitting, "metrics": app.about.metrics, "moves": self._moves}
+        protocol = type("Protocol", (Guarded,), own)
         super().__init__(
             uvicorn.Config(
                 app,
@@ -214,6 +220,8 @@ class Server(uvicorn.Server):
             await super().startup([])
             listening = worker.socket()
             self._accepting = asyncio.create_task(self._accept(listening))
+            assert self._moves is not None
+            self._moves.take(self._welcome)
             worker.stop_when_alone()
         asyncio.get_running_loop().set_exception_handler(Exhaustion(self._make_room))
         self.app.gate.warn_of_readers()
@@ -236,12 +244,6 @@ class Server(uvicorn.Server):
     async def _accept(self, listening: socket) -> None:
         """Take connections of the socket that all workers share; a busy one leaves them to idle."""
         loop = asyncio.get_running_loop()
-        make = partial(
-            cast(Any, self.config.http_protocol_class),
-            config=self.config,
-            server_state=self.server_state,
-            app_state={},
-        )
         while True:
             while self.app.admission.yields:
                 await asyncio.sleep(_YIELD_SECONDS)
@@ -251,7 +253,25 @@ class Server(uvicorn.Server):
                 loop.call_exception_handler({"message": "accept failed", "exception": failed})
                 await asyncio.sleep(_WATCH_SECONDS)
                 continue
-            await loop.connect_accepted_socket(make, connection)
+            await loop.connect_accepted_socket(self._protocol, connection)
+
+    def _protocol(self) -> Guarded:
+        make = cast(Any, self.config.http_protocol_class)
+        found: Guarded = make(config=self.config, server_state=self.server_state, app_state={})
+        return found
+
+    def _welcome(self, connection: socket, is_known: bool) -> None:
+        """Take a connection that another worker sent."""
+
+        def make() -> Guarded:
+            found = self._protocol()
+            found.came(is_known=is_known)
+            return found
+
+        loop = asyncio.get_running_loop()
+        coming = loop.create_task(loop.connect_accepted_socket(make, connection))
+        self._coming.add(coming)
+        coming.add_done_callback(self._coming.discard)
 
     async def _write_counts(self) -> None:
         """Let the other workers know what this one counted."""
@@ -285,6 +305,8 @@ class Server(uvicorn.Server):
         self.app.is_stopping = True
         for task in self._background:
             task.cancel()
+        if self._moves is not None:
+            self._moves.close()
         loop = asyncio.get_running_loop()
         patience = loop.call_later(
             self.settings.limits.stop_seconds * _UNDISTURBED, self.app.cancel
@@ -369,6 +391,8 @@ def serve(settings: Settings) -> None:
         ).run()
         return
     sys.setswitchinterval(_SWITCH_SECONDS)
+    if settings.worker is not None and settings.worker.is_back:
+        os.nice(NICENESS)
     server = Server(app_of(settings), settings)
     is_watched = _watch()
     for variable in (JSON, SINGLE):  # what this process starts need not know them

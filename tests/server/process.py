@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-_LONGEST_START = 30.0
+_LONGEST_START = 120.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,14 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx
@@ -16,12 +20,14 @@ import pytest
 from omnigraph.api.graph import open as open_graph
 from omnigraph.server.admission import Admission
 from omnigraph.server.limits import Limits
-from omnigraph.server.process.shared import SharedTurns
+from omnigraph.server.process.shared import SharedTurns, WorkerSide
+from omnigraph.server.process.sides import NICENESS
+from omnigraph.server.process.workers import VARIABLE, WorkerSettings
 from tests.sample import new_graph
 from tests.server.process import Running, ask, running
 from tests.server.serving import ADD, ALL, PEOPLE
 
-LONGEST = 60.0
+LONGEST = 120.0
 
 
 @pytest.fixture
@@ -182,3 +188,70 @@ def test_what_a_dead_worker_counted_is_kept_and_its_turns_are_freed(tmp_path: Pa
     counts = {"requests": [["GET /", 200, 2]], "gauges": {"running": 1}}
     (tmp_path / "counts-999999999.json").write_text(json.dumps(counts))
     assert two.counts_of_others() == [{**counts, "gauges": {}}]
+
+
+def test_a_connection_goes_to_the_side_of_its_actor_and_its_client_sees_nothing(
+    tmp_path: Path,
+) -> None:
+    new_graph(tmp_path / "graph").load(PEOPLE)
+    with two_workers(tmp_path) as (address, shared, pids):
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        assert [os.getpriority(os.PRIO_PROCESS, pid) - own for pid in pids] == [
+            0,
+            min(NICENESS, 19 - own),
+        ]
+        connection = HTTPConnection(address, timeout=LONGEST)
+        for side, place in ((WorkerSide.BACK, 1), (WorkerSide.FRONT, 0), (WorkerSide.BACK, 1)):
+            shared.sides[:] = side
+            assert read_people(connection) == 200
+            wait_for(lambda: shared.connections() == [1 - place, place])  # noqa: B023
+            assert read_people(connection) == 200
+        connection.close()
+
+
+def read_people(connection: HTTPConnection) -> int:
+    """Read on a connection that must not have been closed."""
+    is_first = connection.sock is None
+    connection.auto_open = int(is_first)
+    body = json.dumps({"query_source": ALL})
+    connection.request("POST", "/read", body, {"content-type": "application/json"})
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
+
+
+@contextmanager
+def two_workers(folder: Path) -> Iterator[tuple[str, SharedTurns, list[int]]]:
+    """Run two workers that the test supervises; gives their address, their table and processes."""
+    SharedTurns.make(folder, 2)
+    shared = SharedTurns.at(folder, 0, 2)
+    program = str(Path(sys.executable).with_name("omnigraph-server"))
+    reading, writing = os.pipe()
+    processes: list[subprocess.Popen[bytes]] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        host, port = listening.getsockname()
+        try:
+            for index in range(2):
+                settings = WorkerSettings(
+                    index=index,
+                    workers=2,
+                    folder=folder,
+                    listening=listening.fileno(),
+                    alive=reading,
+                )
+                processes.append(
+                    subprocess.Popen(
+                        [program, "graph", "--workers", "2", "--bind", f"{host}:{port}"],
+                        cwd=folder,
+                        env={**os.environ, VARIABLE: settings.to_text()},
+                        pass_fds=(settings.listening, settings.alive),
+                    )
+                )
+            wait_for(lambda: len(list(folder.glob("ready-*"))) == 2)
+            yield f"{host}:{port}", shared, [each.pid for each in processes]
+        finally:
+            for each in processes:
+                each.kill()
+                each.wait(LONGEST)
+            os.close(reading)
+            os.close(writing)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from omnigraph.errors import ConfigError
 from omnigraph.server.logs import log, warn
-from omnigraph.server.process.shared import SharedTurns
+from omnigraph.server.process.shared import SharedTurns, first_of_back
+from omnigraph.server.process.sides import WorkerSides
 
 VARIABLE = "OMNIGRAPH_SERVER_WORKER"
 _FIRST_SECONDS = 120.0
@@ -47,6 +48,11 @@ class WorkerSettings:
             listening=int(listening),
             alive=int(alive),
         )
+
+    @property
+    def is_back(self) -> bool:
+        """Whether this worker is one of the back, which give way to the others."""
+        return self.index >= first_of_back(self.workers)
 
     def to_text(self) -> str:
         """Return the value of the variable from which `of` reads it."""
@@ -126,8 +132,10 @@ class Supervisor:
         log("serving", address=address, workers=self.workers)
         if self.port == 0:
             print(f"http://{address}", flush=True)  # noqa: T201 - nobody else knows the port
+        sides = WorkerSides(shared)
         while not self._stopping:
             time.sleep(_LOOK_SECONDS)
+            sides.look()
             for each in settings:
                 if self._processes[each.index].poll() is not None and not self._stopping:
                     self._restart(each, shared)
