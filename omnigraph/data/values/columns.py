@@ -214,7 +214,9 @@ def _convert_scalars(column: pa.Array, kind: ScalarType, target: pa.DataType) ->
 
 def _convert_floats(column: pa.Array, target: pa.DataType) -> pa.Array | None:
     """Return finite floats, rounded once from 64 bits; None when any is not finite."""
-    values = column.cast(pa.float64(), safe=False).cast(target, safe=False)
+    values = column
+    if column.type != target:
+        values = column.cast(pa.float64(), safe=False).cast(target, safe=False)
     finite = pc.all(pc.is_finite(values)).as_py()
     return None if finite is False else values
 
