@@ -87,6 +87,10 @@ question here compares the two ends of every path of two edges, so that every pa
 process makes them in blocks and keeps what the answer needs; a run that was stored before it did so
 says *refused* where there were more than 50 million.
 """
+_CAMPAIGNS = """\
+The long forms of the tests (`make campaign`): random inputs, cuts, kills, races, histories and
+queries against models. A lane may run in parts, each with seeds of its own and its commit.
+"""
 
 
 def main() -> None:
@@ -112,6 +116,8 @@ def page() -> str:
             parts.append(f"## Spark\n\n{_SPARK}\n{_refused()}\n{_table(list(group))}")
         else:
             parts.append(f"## {area}\n\n{_table(list(group))}")
+    if stored("campaign") is not None:
+        parts.append(f"## Campaigns\n\n{_CAMPAIGNS}\n{_campaigns()}")
     parts.append(f"## Runs\n\n{run_in_words()}\n{_runs()}")
     return "\n".join(parts)
 
@@ -278,6 +284,16 @@ def _runs() -> str:
         seed = str(run.get("seed", "—"))
         rows.append((run["workload"], run["at"][:16], took, machine, seed, packages))
     return _rows(("workload", "at", "took", "on", "seed", "with"), rows)
+
+
+def _campaigns() -> str:
+    """Say of each lane how much of it has run, on which commits, and what its last part said."""
+    rows = []
+    for name, found in _findings("campaign").items():
+        commits = ", ".join(dict.fromkeys(part["commit"] for part in found["parts"]))
+        verdict = _marked("pass" if found["passed"] else "fail")
+        rows.append((name, f"{found['share']:.1%}", verdict, commits, found["parts"][-1]["said"]))
+    return _rows(("lane", "of its full size", "", "commits", "its last part"), rows)
 
 
 def _rows(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -68,6 +68,7 @@ LONG = (
     "tests/pipeline/test_doctor.py",
     "tests/pipeline/test_embed.py",
     "tests/pipeline/test_export.py",
+    "tests/pipeline/test_killed_workers.py",
     "tests/pipeline/test_load_failures.py",
     "tests/pipeline/test_load_modes.py",
     "tests/pipeline/test_load_stores.py",

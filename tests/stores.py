@@ -70,7 +70,7 @@ def lane(
     if request.param == "local":
         yield Lane("local", str(tmp_path / "graph"))
         return
-    yield _s3_lane(request.param, request.getfixturevalue(request.param), monkeypatch)
+    yield s3_lane(request.param, request.getfixturevalue(request.param), monkeypatch)
 
 
 @pytest.fixture(scope="session")
@@ -109,10 +109,11 @@ def bucket() -> Bucket:
 def standin(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lane]:
     """Return a fresh place on the stand-in server."""
     with running(bucket) as address:
-        yield _s3_lane("standin", address, monkeypatch)
+        yield s3_lane("standin", address, monkeypatch)
 
 
-def _s3_lane(name: str, address: str, monkeypatch: pytest.MonkeyPatch) -> Lane:
+def s3_lane(name: str, address: str, monkeypatch: pytest.MonkeyPatch) -> Lane:
+    """Return a fresh place on an S3 server, which the environment leads to."""
     environment = s3_environment(address)
     for variable in [each for each in os.environ if each.startswith("AWS_")]:
         monkeypatch.delenv(variable)

@@ -45,8 +45,8 @@ from omnigraph.syntax.literal import Name
 from omnigraph.syntax.problems import Problems
 
 MOST_PARAMS = 1_000
-# The name of a read that is written without one.
-LONE_READ = "query"
+# The name of a query that is written without one.
+LONE_QUERY = "query"
 _STATEMENTS = ("insert", "replace", "update", "delete")
 _MATCHED = ("insert", "replace", "set")
 
@@ -56,8 +56,8 @@ def parse_queries(source: Source, problems: Problems) -> QueryFile:
     parser = _QueryParser(source, problems, Code.QUERY_SYNTAX, Code.QUERY_CAP)
     if problems.total:
         return QueryFile(())
-    if parser.starts_read():
-        return QueryFile(tuple(parser.declarations(parser.lone_read, lambda: False)))
+    if parser.starts_body():
+        return QueryFile(tuple(parser.declarations(parser.lone_query, lambda: False)))
     return QueryFile(tuple(parser.declarations(parser.query, parser.starts_query)))
 
 
@@ -184,16 +184,17 @@ class _QueryParser(_PatternParser):
     def starts_query(self) -> bool:
         return self.at_word("query") and self.peek(1).kind == "word" and self.peek(2).kind == "("
 
-    def starts_read(self) -> bool:
-        return self.at_word("match") and self.peek(1).kind == "{"
+    def starts_body(self) -> bool:
+        if self.at_word("match"):
+            return self.peek(1).kind == "{"
+        return self.at_word(*_STATEMENTS) and self.peek(1).kind == "word"
 
-    def lone_read(self) -> Query:
-        """Take a read without a name around it, which is all that its text holds."""
+    def lone_query(self) -> Query:
+        """Take a query without a name around it, which is all that its text holds."""
         start = self.token.span
-        self.advance()
-        body = self._reads(self.clauses())
+        body = self._body()
         self.expect(END, self._rest_expected(body, "the end"))
-        return Query(name=Name(LONE_READ, start), params=(), body=body)
+        return Query(name=Name(LONE_QUERY, start), params=(), body=body)
 
     def query(self) -> Query:
         self._values = 0
@@ -287,9 +288,7 @@ class _QueryParser(_PatternParser):
         )
 
     def _read(self, clauses: tuple[Clause, ...]) -> Read:
-        is_change = self.at_word(*_MATCHED)
-        hint = "write query NAME() { … } around it" if is_change else None
-        self.expect_word("return", hint)
+        self.expect_word("return")
         distinct = self.accept_word("distinct") is not None
         projections = self._projections()
         having = self._having() if self.accept_word("having") else ()

@@ -5,6 +5,7 @@ layout      the paths of everything that a graph keeps below its root
 objects     small files below a root, written whole and on request only if there is none yet
 folder      an empty folder, on a local disk or in a bucket, that many processes write files to
 copying     copies files from one store to another, a few at a time, each whole or not at all
+near        small changes of a table in a bucket, made on this machine and sent in one go
 table       immutable versions of Lance tables; every change makes a version that nobody sees yet
 forward     the newest version of a moving table, and whether it is still the same table
 staging     versions of a table assembled from pieces that many processes write and index

@@ -145,22 +145,18 @@ class _IndexSegments:
         return {each for _, covered in self.segments for each in covered}
 
 
-def segments_for_new(
-    dataset: lance.LanceDataset,
-    declared: Iterable[IndexSpec] = (),
-    check: Callable[[], None] = lambda: None,
-) -> tuple[list[Index], list[Index]]:
-    """Build segments for the fragments that no segment covers.
+def build_segments(
+    dataset: lance.LanceDataset, due: Iterable[DueSegment], check: Callable[[], None]
+) -> list[Index]:
+    """Build segments that belong to no version yet; this changes the handle.
 
-    Returns the segments to add and those that they replace. `check` is called before each, and
-    raises to stop.
+    `check` is called before each, and raises to stop.
     """
-    due, replaced = due_segments(dataset, declared)
     added = []
     for each in due:
         check()
         added.append(build_segment(dataset, each))
-    return added, replaced
+    return added
 
 
 def segment_rows(rows: int) -> int:

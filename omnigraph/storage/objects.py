@@ -19,7 +19,7 @@ from omnigraph.storage.failures import report_as
 from omnigraph.storage.reach import make_folder
 
 if TYPE_CHECKING:
-    from obstore import WritableFile
+    from obstore import ObjectMeta, WritableFile
     from typing_extensions import Buffer
 
 # Lance's names for the time limit of a request and for the number of retries.
@@ -132,10 +132,18 @@ class Objects:
         """Return what tells an object from a later one at the same path; None if it is missing."""
         with report_as(f"cannot read {path}"):
             try:
-                found = obstore.head(self.store, path)
+                return _mark(obstore.head(self.store, path))
             except (NotFoundError, FileNotFoundError):
                 return None
-        return found["e_tag"], found["last_modified"], found["size"], found["version"]
+
+    def marked(self, path: str) -> tuple[bytes, tuple[object, ...]] | None:
+        """Return the bytes of an object with its `mark`; None when it is missing."""
+        with report_as(f"cannot read {path}"):
+            try:
+                found = obstore.get(self.store, path)
+                return bytes(found.bytes()), _mark(found.meta)
+            except (NotFoundError, FileNotFoundError):
+                return None
 
     def first_names(self, folder: str) -> list[str]:
         """Return the names directly below a folder that sort first, from one page of a listing.
@@ -289,6 +297,10 @@ def _open(root: str, is_local: bool, options: tuple[tuple[str, str], ...]) -> Ob
             root, config=config, client_options=client, retry_config=retry or None
         )
         return opened
+
+
+def _mark(found: "ObjectMeta") -> tuple[object, ...]:
+    return found["e_tag"], found["last_modified"], found["size"], found["version"]
 
 
 def _is_directory_bucket(store: S3Store) -> bool:

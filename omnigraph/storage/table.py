@@ -8,14 +8,18 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+<<<<<<< HEAD
 from typing import Final, TypeAlias, TypedDict
+=======
+from typing import TypeAlias, TypeVar
+>>>>>>> main
 from uuid import uuid4
 
 import lance
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment, LanceOperation
-from lance.dataset import MergeInsertBuilder, Transaction
+from lance.dataset import Index, MergeInsertBuilder, Transaction
 from lance.fragment import DataFile, FragmentMetadata, write_fragments
 from lance.lance import _Session as Session
 
@@ -27,6 +31,7 @@ from omnigraph.storage.durable import sync
 from omnigraph.storage.failures import CommitRejectedError, LingeringError, report_as
 from omnigraph.storage.fold import TABLE_LEVELS, Level, fragments_to_fold
 from omnigraph.storage.forward import (
+    Mark,
     Sighting,
     attached_versions,
     blank_manifests,
@@ -36,12 +41,22 @@ from omnigraph.storage.forward import (
     newest_since,
     sighting,
 )
-from omnigraph.storage.indexes import IndexSpec, create_index, segment_folders, segments_for_new
+from omnigraph.storage.indexes import (
+    DueSegment,
+    IndexSpec,
+    build_segments,
+    create_index,
+    due_segments,
+    segment_folders,
+)
+from omnigraph.storage.near.sending import beside, create
+from omnigraph.storage.near.workbench import Workbench, workbench
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store
 from omnigraph.storage.waiting import LateError, within
 
 Rows: TypeAlias = pa.Table | pa.RecordBatchReader
+_Made = TypeVar("_Made")
 
 MOST_HANDLES = 64
 _MOST_NEWEST = 8
@@ -58,9 +73,15 @@ _MOST_INDEX_ATTEMPTS = 1_000
 # 70 ms, 300,000 in 464 and 113 ms.
 _MOST_INDEXED_ROWS = 20_000
 _MOST_INDEXED_BYTES = 16 << 20
+<<<<<<< HEAD
 # Lance copies a large value twice to write it into a file of version 2.1 or later; into one of 2.0
 # it writes the value as it is.
 _BLOB_FILES: Final = "2.0"
+=======
+# So many bytes are a change that is made on this machine before it is sent to a bucket.
+_LARGE = 8 << 20
+_MOST_MANIFESTS, _LARGE_MANIFEST = 64, 256 << 10
+>>>>>>> main
 _HINDERING = (pa.uint32(), pa.uint64(), pa.date64())
 
 
@@ -72,20 +93,35 @@ class Table:
     """
 
     def __init__(
-        self, tables: "Tables", path: str, dataset: LanceDataset, *, is_cached: bool = False
+        self,
+        tables: "Tables",
+        path: str,
+        outline: LanceDataset,
+        *,
+        is_cached: bool = False,
+        bench: Workbench | None = None,
+        opened: Callable[[], LanceDataset] | None = None,
     ) -> None:
         self._tables = tables
         self._is_cached = is_cached
+        # Where this version was made, if it was not sent to its bucket yet.
+        self._bench = bench
+        self._opened = opened
         self.path = path
-        self.dataset = dataset
-        self.version: int = dataset.version
+        # Knows columns and fragments, but its files may not be where it looks for them.
+        self.outline = outline
+        self.version: int = outline.version
 
     def __repr__(self) -> str:
         return f"Table({self.path!r}, version={self.version})"
 
+    @cached_property
+    def dataset(self) -> LanceDataset:
+        return self.outline if self._opened is None else self._opened()
+
     @property
     def schema(self) -> pa.Schema:
-        return self.dataset.schema
+        return self.outline.schema
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -95,7 +131,7 @@ class Table:
     @cached_property
     def metadata(self) -> dict[str, str]:
         """Keys that `set_keys` wrote, as of this version."""
-        found: dict[str, str] = self.dataset.metadata
+        found: dict[str, str] = self.outline.metadata
         return found
 
     def follow(self, before: "Table", updates: Mapping[str, str | None]) -> None:
@@ -150,7 +186,7 @@ class Table:
     def count(self) -> int:
         """Return the number of rows."""
         with report_as(f"cannot count {self.path}"):
-            return int(self.dataset.count_rows())
+            return int(self.outline.count_rows())
 
     def count_where(self, where: pc.Expression) -> int:
         """Return the number of rows that meet a condition; with an index, without reading them."""
@@ -180,6 +216,15 @@ class Table:
             (each.fragment_id, tuple(map(data_path, each.metadata.files))): each
             for each in self.dataset.get_fragments()
         }
+
+    def begun(self) -> "Table":
+        """Return the same rows, for a change that ends with `settled`.
+
+        What is made of a table in a bucket stays on this machine until then, so that it is sent at
+        once.
+        """
+        bench = self._tables.workbench(self)
+        return self if bench is None else Table(self._tables, self.path, bench.dataset, bench=bench)
 
     def appended(self, rows: Rows) -> "Table":
         """Return the table with more rows, which are streamed."""
@@ -226,11 +271,17 @@ class Table:
         """
         with report_as(f"cannot index {self.path}"):
             last = self._indexed(declared, check)
+        if last._bench is not None:
+            return last._sent(last._bench)
         return last if last._is_cached else self._tables.remember(self.path, last.dataset)
 
     def files(self) -> set[str]:
         """Return the files and folders, relative to the store's root, that this version uses."""
         return {f"{self.path}/{each}" for each in _files(self.dataset)}
+
+    def look_up_indexes(self) -> None:
+        """Read what the next reader needs of the indexes, while the change is published."""
+        self.dataset.describe_indices()
 
     def _folded(self) -> "Table":
         with report_as(f"cannot fold {self.path}"):
@@ -238,15 +289,46 @@ class Table:
             return self if operation is None else self._detached(operation)
 
     def _indexed(self, declared: Iterable[IndexSpec], check: Callable[[], None]) -> "Table":
-        own = self._tables.private(self) if self._is_cached else self.dataset
-        added, replaced = segments_for_new(own, declared, check)
-        if not added:
-            return self
-        return self._detached(LanceOperation.CreateIndex(added, replaced))
+        added, replaced = self._segments(declared, check)
+        return self._detached(LanceOperation.CreateIndex(added, replaced)) if added else self
+
+    def _segments(
+        self, declared: Iterable[IndexSpec], check: Callable[[], None] = lambda: None
+    ) -> tuple[list[Index], list[Index]]:
+        """Build segments for new rows; returns them and those that they replace."""
+        own = self._tables.private(self) if self._is_cached else self.outline
+        due, replaced = due_segments(own, declared)
+        if due and self._bench is not None and not self._brings(_indexed_by(own, due)):
+            own = self._tables.private(self._sent(self._bench))
+        return build_segments(own, due, check), replaced
+
+    def _brings(self, fragments: Iterable[LanceFragment]) -> bool:
+        """Bring the files of fragments to where the table is changed; False when they are large."""
+        wanted = list(fragments)
+        files = (file for each in wanted for file in each.metadata.files)
+        if self._bench is None or sum(each.file_size_bytes or _LARGE for each in files) > _LARGE:
+            return False
+        self._bench.fetch(_fragment_files(wanted))
+        return True
+
+    @property
+    def _far(self) -> LanceDataset:
+        """This version where all its files are; what was made on this machine is sent there."""
+        return self.dataset if self._bench is None else self._sent(self._bench).dataset
+
+    def _sent(self, bench: Workbench) -> "Table":
+        """Send what was made of a table on this machine, and return it as the bucket has it."""
+        if bench.base == self.version:
+            return self._tables.open(self.path, self.version)
+        bench.send_version()
+        reached("version staged")
+        received = self._tables.received(self.path, bench)
+        beside(received.look_up_indexes)
+        return received
 
     def _merging(self, rows: Rows) -> MergeInsertBuilder:
         """Start a change of rows by id; an index finds the rows when they are few and small."""
-        merge = self.dataset.merge_insert("id")
+        merge = self._far.merge_insert("id")
         few = (
             isinstance(rows, pa.Table)
             and rows.num_rows <= _MOST_INDEXED_ROWS
@@ -255,13 +337,25 @@ class Table:
         return merge if few else merge.use_index(use_index=False)
 
     def _written(self, rows: Rows) -> list[FragmentMetadata]:
+<<<<<<< HEAD
         written = write_fragments(
             _packed(rows), self.dataset, schema=self.schema, storage_options=self._tables.options
         )
+=======
+        if self._bench is not None and isinstance(rows, pa.Table) and rows.nbytes <= _LARGE:
+            written = self._bench.write(rows)
+        else:
+            written = write_fragments(
+                rows, self._far, schema=self.schema, storage_options=self._tables.options
+            )
+>>>>>>> main
         reached("fragments written")
         return list(written)
 
     def _detached(self, change: "Transaction | LanceOperation.BaseOperation") -> "Table":
+        if self._bench is not None:
+            made = self._bench.commit(change, detached=True)
+            return Table(self._tables, self.path, made, bench=self._bench)
         if not isinstance(change, Transaction):
             change = Transaction(read_version=self.version, operation=change)
         dataset = LanceDataset.commit(
@@ -279,12 +373,22 @@ def takes_conditions(schema: pa.Schema) -> bool:
 
 def fold_operation(table: Table, levels: tuple[Level, ...]) -> "LanceOperation.Update | None":
     """Return the operation that swaps small fragments for one, or None when nothing is due."""
-    chosen = fragments_to_fold(table.dataset, levels)
+    chosen = fragments_to_fold(table.outline, levels)
     if not chosen:
         return None
+<<<<<<< HEAD
     scanner = table.dataset.scanner(fragments=chosen, **batch_limits(table, chosen, _BATCH_BYTES))
     new = table._written(scanner.to_reader())
+=======
+>>>>>>> main
     old = [each.fragment_id for each in chosen]
+    if table._brings(chosen):
+        new = table._written(table.dataset.scanner(fragments=chosen).to_table())
+    else:
+        far = table._far
+        chosen = [each for each in far.get_fragments() if each.fragment_id in old]
+        scanner = far.scanner(fragments=chosen, batch_size_bytes=_BATCH_BYTES)
+        new = table._written(scanner.to_reader())
     return LanceOperation.Update(removed_fragment_ids=old, new_fragments=new)
 
 
@@ -331,6 +435,8 @@ class Tables:
         self.graph = uuid4().hex
         self._handles: OrderedDict[tuple[str, int], Table] = OrderedDict()
         self._newest: OrderedDict[str, tuple[Sighting, Table]] = OrderedDict()
+        # The manifests of versions in a bucket that this process made, by path and version.
+        self._manifests: OrderedDict[tuple[str, int], bytes] = OrderedDict()
         self._lock = threading.Lock()
 
     def open(self, path: str, version: int) -> Table:
@@ -342,6 +448,45 @@ class Tables:
                 return found
         with report_as(f"cannot open {path} at version {version}"):
             return self.remember(path, self._opened(path, version))
+
+    def workbench(self, table: Table) -> Workbench | None:
+        """Return where a version of a table in a bucket is changed; None for one on a disk.
+
+        Also None where this machine has no room for it.
+        """
+        if self.store.is_local:
+            return None
+        with self._lock:
+            manifest = self._manifests.get((table.path, table.version))
+        if manifest is None:
+            manifest = table.content(f"_versions/{layout.manifest_name(table.version)}")
+        bench = workbench(self.store.objects, table.path)
+        if bench is not None:
+            with report_as(f"cannot open {table.path} at version {table.version}"):
+                bench.lay_out(table.version, manifest)
+        return bench
+
+    def received(self, path: str, bench: Workbench) -> Table:
+        """Return the last version that was made on a workbench, once its bucket has it."""
+        _, manifest = bench.manifest()
+        made = bench.dataset
+
+        def opened() -> LanceDataset:
+            with report_as(f"cannot open {path} at version {made.version}"):
+                return LanceDataset(
+                    self.store.uri(path),
+                    version=made.version,
+                    storage_options=self.options,
+                    session=self._session,
+                    serialized_manifest=made._ds.serialized_manifest(),
+                )
+
+        with self._lock:
+            if len(manifest) <= _LARGE_MANIFEST:
+                self._manifests[path, made.version] = manifest
+            while len(self._manifests) > _MOST_MANIFESTS:
+                self._manifests.popitem(last=False)
+        return self._remembered(Table(self, path, made, is_cached=True, opened=opened))
 
     def files_of(self, path: str, version: int) -> set[str]:
         """Return the files and folders, relative to a table, that a version uses."""
@@ -355,12 +500,23 @@ class Tables:
         """
         return self._opened(table.path, table.version)
 
-    def create(self, path: str, schema: pa.Schema, indexes: Iterable[IndexSpec]) -> Table | None:
+    def create(
+        self,
+        path: str,
+        schema: pa.Schema,
+        indexes: Sequence[IndexSpec],
+        bench: Workbench | None = None,
+    ) -> Table | None:
         """Create an empty table with its indexes, or return an identical empty one.
 
-        None when something else is there: another writer's table, or what a crash left.
+        None when something else is there: another writer's table, or what a crash left. `bench` is
+        what `new_table` returned for it.
         """
-        if self.create_exclusively(path, schema.empty_table()):
+        bench = bench or self.new_table(path, schema.empty_table(), indexes)
+        if bench is not None and bench.create():
+            reached("table created")
+            return self.received(path, bench)
+        if bench is None and self.create_exclusively(path, schema.empty_table()):
             reached("table created")
         try:
             table = self.newest(path)
@@ -370,6 +526,16 @@ class Tables:
             return None
         return self._with_indexes(table, indexes)
 
+    def new_table(
+        self, path: str, rows: pa.Table, indexes: Iterable[IndexSpec] = ()
+    ) -> Workbench | None:
+        """Return where a new table of a bucket is made, with its first rows; None on a disk."""
+        bench = None if self.store.is_local else workbench(self.store.objects, path)
+        if bench is not None:
+            with report_as(f"cannot create {path}"):
+                bench.begin(rows, indexes)
+        return bench
+
     def create_exclusively(self, path: str, rows: pa.Table) -> bool:
         """Create a table with its first rows in one atomic step; False when there is one.
 
@@ -377,6 +543,10 @@ class Tables:
         table is made elsewhere and its files are put in place, the manifest of version 1 last
         and only if there is none.
         """
+        bench = self.new_table(path, rows)
+        return self._copied(path, rows) if bench is None else bench.create()
+
+    def _copied(self, path: str, rows: pa.Table) -> bool:
         aside = f"{layout.ASIDE}/{uuid4().hex}"
         objects = self.store.objects
         try:
@@ -395,9 +565,7 @@ class Tables:
             self.sync(f"{path}/{name}" for name in names)
             manifest = objects.read(f"{aside}/{first}")
             assert manifest is not None
-            # A store may answer "exists" to the retry of a request whose reply was lost.
-            created = objects.create(f"{path}/{first}", manifest)
-            return created or objects.read(f"{path}/{first}") == manifest
+            return create(objects, {f"{path}/{first}": manifest})
         finally:
             objects.discard(aside)
 
@@ -421,10 +589,13 @@ class Tables:
         change: LanceOperation.BaseOperation,
         files: Iterable[str] = (),
         keys: Mapping[str, str | None] = MappingProxyType({}),
+        bench: Workbench | None = None,
     ) -> Table:
         """Commit a change on top of its base version; raises CommitRejectedError on a clash.
 
-        `files` are those that the change adds, and `keys` what it sets or removes.
+        `files` are those that the change adds, and `keys` what it sets or removes. In a bucket, the
+        next version is made on this machine and created there; Lance itself has to look for those
+        that came first only when there is one.
         """
         self.sync(f"{table.path}/{each}" for each in files)
 
@@ -433,13 +604,28 @@ class Tables:
                 table.dataset, change, read_version=table.version, storage_options=self.options
             )
 
-        with report_as(f"cannot commit to {table.path}"):
-            dataset = commit() if self.store.is_local else self._answered(table.path, commit)
-        made = self.remember(table.path, dataset)
+        bench = bench or self.workbench(table)
+        made = None if bench is None else self._created_next(table, change, bench)
+        if made is None:
+            with report_as(f"cannot commit to {table.path}"):
+                dataset = commit() if self.store.is_local else self._answered(table.path, commit)
+            made = self.remember(table.path, dataset)
         made.follow(table, keys)
         return self._sighted(made)
 
-    def _answered(self, path: str, commit: Callable[[], LanceDataset]) -> LanceDataset:
+    def _created_next(
+        self, table: Table, change: LanceOperation.BaseOperation, bench: Workbench
+    ) -> Table | None:
+        """Create the version after one in a bucket; None when there is such a version already."""
+        with report_as(f"cannot commit to {table.path}"):
+            bench.commit(change, detached=False)
+            bench.send_files()
+            name, manifest = bench.manifest()
+            due = {f"{table.path}/{name}": manifest}
+            is_made = self._answered(table.path, lambda: create(self.store.objects, due))
+        return self.received(table.path, bench) if is_made else None
+
+    def _answered(self, path: str, commit: Callable[[], _Made]) -> _Made:
         """Return the result of a commit to a bucket, without waiting for a store that falls silent.
 
         Lance sends more than thirty requests before it gives up, each with its full time limit.
@@ -453,9 +639,11 @@ class Tables:
 
     def add_rows(self, table: Table, rows: pa.Table) -> Table:
         """Append rows to a moving table; they are visible at once."""
+        begun = table.begun()
         with report_as(f"cannot append to {table.path}"):
-            written = table._written(rows)
-        return self.advance(table, LanceOperation.Append(written), _data_files(written))
+            written = begun._written(rows)
+        change = LanceOperation.Append(written)
+        return self.advance(table, change, _data_files(written), bench=begun._bench)
 
     def set_keys(
         self,
@@ -488,27 +676,34 @@ class Tables:
 
     def fold(self, table: Table, levels: tuple[Level, ...], indexes: Iterable[IndexSpec]) -> Table:
         """Join the small fragments of a moving table and index the result."""
-        with report_as(f"cannot fold {table.path}"):
-            operation = fold_operation(table, levels)
-        if operation is None:
+        if not fragments_to_fold(table.outline, levels):
             return table
-        joined = self.advance(table, operation, _data_files(operation.new_fragments))
+        begun = table.begun()
+        with report_as(f"cannot fold {table.path}"):
+            operation = fold_operation(begun, levels)
+        assert operation is not None
+        new = _data_files(operation.new_fragments)
+        joined = self.advance(table, operation, new, bench=begun._bench)
         reached("manifest folded")
+        begun = joined.begun()
         with report_as(f"cannot index {table.path}"):
-            added, replaced = segments_for_new(self.private(joined), indexes)
+            added, replaced = begun._segments(indexes)
         if not added:
             return joined
         segments = [f"_indices/{each.uuid}" for each in added]
-        indexed = self.advance(joined, LanceOperation.CreateIndex(added, replaced), segments)
+        change = LanceOperation.CreateIndex(added, replaced)
+        indexed = self.advance(joined, change, segments, bench=begun._bench)
         reached("manifest indexed")
         return indexed
 
-    def sync(self, paths: Iterable[str]) -> None:
-        """Make files survive a power loss; those that this process has flushed are skipped.
+    @property
+    def flushes(self) -> bool:
+        """Whether files are flushed; an object store needs no flush."""
+        return self.durable and self.store.is_local
 
-        Does nothing unless durable, nor on an object store, which needs no flush.
-        """
-        if not (self.durable and self.store.is_local):
+    def sync(self, paths: Iterable[str]) -> None:
+        """Make files survive a power loss; those that this process has flushed are skipped."""
+        if not self.flushes:
             return
         fresh = set(paths) - self._flushed
         with report_as("cannot flush to disk"):
@@ -519,7 +714,7 @@ class Tables:
 
     def sync_table(self, table: Table) -> None:
         """Make a version of a table survive a power loss."""
-        if self.durable and self.store.is_local:
+        if self.flushes:
             self.sync(table.files())
 
     def forget_old(self, table: Table, age: timedelta) -> int:
@@ -565,9 +760,11 @@ class Tables:
 
     def remember(self, path: str, dataset: LanceDataset) -> Table:
         """Cache a handle for later reads of the same version."""
-        table = Table(self, path, dataset, is_cached=True)
+        return self._remembered(Table(self, path, dataset, is_cached=True))
+
+    def _remembered(self, table: Table) -> Table:
         with self._lock:
-            self._handles[path, table.version] = table
+            self._handles[table.path, table.version] = table
             while len(self._handles) > MOST_HANDLES:
                 self._handles.popitem(last=False)
         return table
@@ -586,9 +783,8 @@ class Tables:
             session=self._session,
         )
 
-    def _with_indexes(self, table: Table, indexes: Iterable[IndexSpec]) -> Table:
+    def _with_indexes(self, table: Table, wanted: Sequence[IndexSpec]) -> Table:
         """Create the indexes that an empty table lacks; another process may be doing the same."""
-        wanted = list(indexes)
         for _ in range(_MOST_INDEX_ATTEMPTS):
             present = {each.name for each in table.dataset.describe_indices()}
             missing = [spec for spec in wanted if spec.name not in present]
@@ -618,7 +814,7 @@ class Tables:
         if version is None:
             return None
         # Taken before opening: a table that replaces it meanwhile has another mark.
-        mark = mark_of(self.store, path, version)
+        mark = self._marked(path, version)
         table = self.open(path, version)
         if mark is not None:
             with self._lock:
@@ -626,6 +822,18 @@ class Tables:
                 while len(self._newest) > _MOST_NEWEST:
                     self._newest.popitem(last=False)
         return table
+
+    def _marked(self, path: str, version: int) -> Mark | None:
+        """Return the mark of a version's manifest; from a bucket, with the manifest itself."""
+        if self.store.is_local:
+            return mark_of(self.store, path, version)
+        found = self.store.objects.marked(f"{path}/_versions/{layout.manifest_name(version)}")
+        bench = None if found is None else workbench(self.store.objects, path)
+        if found is not None and bench is not None:
+            with report_as(f"cannot open {path} at version {version}"):
+                bench.lay_out(version, found[0])
+            self.received(path, bench)
+        return None if found is None else found[1]
 
     def _listed(self, path: str) -> int | None:
         """Return the newest version of a table in a bucket, from a listing."""
@@ -678,12 +886,24 @@ def _data_files(fragments: Iterable[FragmentMetadata]) -> list[str]:
 def _files(dataset: LanceDataset) -> set[str]:
     """Return all files that a version uses, relative to its table."""
     found = {f"_versions/{layout.manifest_name(dataset.version)}"}
-    for fragment in dataset.get_fragments():
+    return found | _fragment_files(dataset.get_fragments()) | segment_folders(dataset)
+
+
+def _fragment_files(fragments: Iterable[LanceFragment]) -> set[str]:
+    """Return the files of fragments, relative to their table."""
+    found = set()
+    for fragment in fragments:
         found |= {f"data/{data_path(each)}" for each in fragment.metadata.files}
         deletions = fragment.deletion_file()
         if deletions is not None:
             found.add(deletions)
-    return found | segment_folders(dataset)
+    return found
+
+
+def _indexed_by(dataset: LanceDataset, due: Iterable[DueSegment]) -> list[LanceFragment]:
+    """Return the fragments over which segments are to be built."""
+    wanted = {number for each in due for number in each.fragments}
+    return [each for each in dataset.get_fragments() if each.fragment_id in wanted]
 
 
 def _listed(columns: Sequence[str] | None) -> list[str] | None:

@@ -31,9 +31,17 @@ def list_branches(repository: Repository) -> list[str]:
     return [MAIN, *(name for name in names if name != MAIN)]
 
 
-def create_branch(repository: Repository, name: str, source: str = MAIN) -> Head:
-    """Create a branch at a commit, or where another branch or a tag stands."""
-    return _create(repository, new_branch_name(name), source)
+def create_branch(
+    repository: Repository,
+    name: str,
+    source: str = MAIN,
+    newest: Callable[[], Table] | None = None,
+) -> Head:
+    """Create a branch at a commit, or where another branch or a tag stands.
+
+    `newest` returns the manifest on which it is tried first.
+    """
+    return _create(repository, new_branch_name(name), source, newest)
 
 
 def create_system_branch(repository: Repository, name: str, source: str = MAIN) -> Head:
@@ -103,7 +111,12 @@ def _witness(name: str, others: Mapping[str, Head]) -> Mapping[str, Head]:
     return {witness: others[witness]}
 
 
-def _create(repository: Repository, name: str, source: str) -> Head:
+def _create(
+    repository: Repository,
+    name: str,
+    source: str,
+    newest: Callable[[], Table] | None = None,
+) -> Head:
     def updates(at: Table) -> Mapping[str, Head | None]:
         repository.manifest.refuse_twin(name, at)
         head = _start(repository, name, source, at)
@@ -111,7 +124,7 @@ def _create(repository: Repository, name: str, source: str) -> Head:
         # A tag also reserves the key of the branch of the same name, so that none can be created.
         return {name: head, name.removeprefix(TAG): None} if name.startswith(TAG) else {name: head}
 
-    made = _flip(repository, updates)[name]
+    made = _flip(repository, updates, newest)[name]
     assert made is not None
     # Either the cleanup sees the new head, or the cleanup is seen here.
     if _was_cleaned(repository, name, made):
@@ -133,7 +146,7 @@ def _was_cleaned(repository: Repository, name: str, made: Head) -> bool:
 
 def _start(repository: Repository, name: str, source: str, at: Table) -> Head:
     if is_ulid(source):
-        commit = repository.commit(source)
+        commit = repository.commit(source, at)
         return Head(name, commit.id, commit.version, 0)
     head = repository.manifest.head(repository.head_name(source, at), at)
     return Head(name, head.commit, head.version, head.fragment)
@@ -147,14 +160,17 @@ def _refuse_fixed(name: str, verb: str) -> None:
 
 
 def _flip(
-    repository: Repository, updates: Callable[[Table], Mapping[str, Head | None]]
+    repository: Repository,
+    updates: Callable[[Table], Mapping[str, Head | None]],
+    newest: Callable[[], Table] | None = None,
 ) -> Mapping[str, Head | None]:
     """Flip the heads that `updates` returns for the newest manifest; retried after a lost race."""
     repository.check_writable()
     manifest = repository.manifest
     for _ in attempts(repository.patience.seconds):
         try:
-            at = manifest.newest()
+            at = manifest.newest() if newest is None else newest()
+            newest = None
             wanted = updates(at)
             flipped = _flip_once(repository, at, wanted)
         except CommitRejectedError:

@@ -106,8 +106,8 @@ class _Descent:
         self._walk = Walk(repository)
         self._queue: list[tuple[int, str]] = []
         self.marks: dict[str, int] = {}
-        self._visit(repository.commit(one), _ONE)
-        self._visit(repository.commit(other), _OTHER)
+        self._visit(repository.commit(one, self._walk.at), _ONE)
+        self._visit(repository.commit(other, self._walk.at), _OTHER)
 
     @property
     def waiting(self) -> Iterator[int]:

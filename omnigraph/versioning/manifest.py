@@ -2,8 +2,9 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from datetime import timedelta
 from hashlib import sha256
 from uuid import uuid4
 
@@ -22,6 +23,7 @@ from omnigraph.storage import layout
 from omnigraph.storage.failures import CommitContentionError, CommitRejectedError, LingeringError
 from omnigraph.storage.fold import MANIFEST_LEVELS, WHOLE_LEVELS, Level
 from omnigraph.storage.indexes import IndexKind, IndexSpec
+from omnigraph.storage.near.sending import beside
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table, Tables
 from omnigraph.syntax.problems import nearest_name
@@ -61,6 +63,8 @@ _INDEXES = tuple(IndexSpec(column, IndexKind.BTREE) for column in _LOOKED_UP)
 _COLUMNS = ("object_id", "metadata")
 _MOST_DIGITS = 9
 _SHOWN = 40
+# What was the newest version so recently is taken for it.
+_SOON = timedelta(seconds=5)
 
 
 class Manifest:
@@ -84,6 +88,26 @@ class Manifest:
         self._freshness.note(found.version, since)
         if found is not self._known:
             self._check_graph(found)
+        return found
+
+    def look_ahead(self, *, folds: bool) -> Callable[[], Table]:
+        """Begin to look for the newest version, and return what waits for it.
+
+        In a bucket, the caller does something else meanwhile. What was seen then serves to change
+        heads: that is refused if one of them moved since. The manifest can be folded on the way.
+        """
+
+        def look() -> Table:
+            return self.fold(self.newest()) if folds else self.newest()
+
+        if self._tables.store.is_local:
+            return look
+        looking = beside(look)
+
+        def found() -> Table:
+            seen = looking.result()
+            return seen if self._freshness.age(seen.version) < _SOON else look()
+
         return found
 
     def _check_graph(self, at: Table) -> None:
@@ -243,7 +267,7 @@ class Manifest:
         since = self._freshness.now()
         added = self._tables.add_rows(at, rows)
         self._freshness.note(added.version, since)
-        fragment = max(each.fragment_id for each in added.dataset.get_fragments())
+        fragment = max(each.fragment_id for each in added.outline.get_fragments())
         return added, Head(commit.branch, commit.id, commit.version, fragment)
 
     def flip(

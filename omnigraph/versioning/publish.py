@@ -1,6 +1,6 @@
 """Publish: turns a staged change into a commit, for all tables at once, by one flip."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from omnigraph.errors import (
@@ -26,21 +26,29 @@ from omnigraph.versioning.unknown_outcome import unknown_outcome
 from omnigraph.versioning.writes import Adopt, Staged
 
 
-def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
+def publish(
+    repository: Repository,
+    branch: str,
+    staged: Staged,
+    newest: Callable[[], Table] | None = None,
+) -> Commit:
     """Add the commit to the manifest and flip the branch to it.
 
     Every table that was touched or validated against must still be at the version that was read.
     When the head moved without touching them, the commit is retried on top of the new head.
+    `newest` returns the manifest on which it is tried first.
     """
     repository.check_writable()
     if normalize_name(branch).startswith(TAG):
         raise BranchNotFoundError(f"no branch '{branch}'", hint="a tag never moves")
     operation = staged.write_set.operation_id or repository.clock.ulid()
     attempt = _Attempt(repository, normalize_name(branch), staged, operation)
+    newest = newest or repository.manifest.look_ahead(folds=True)
     for _ in attempts(repository.patience.seconds):
-        commit = attempt.run()
+        commit = attempt.run(newest())
         if commit is not None:
             return commit
+        newest = repository.manifest.look_ahead(folds=True)
     raise HeadMovedError(
         f"'{branch}' kept moving; gave up after {repository.patience.seconds:g} s",
         hint="read again and repeat the change",
@@ -70,17 +78,16 @@ class _Attempt:
     operation: str
     lost: list[StorageError] = field(default_factory=list)
 
-    def run(self) -> Commit | None:
+    def run(self, at: Table) -> Commit | None:
         """Try once, under a new commit id; None when another commit of the branch came first."""
         manifest = self.repository.manifest
-        at = manifest.fold(manifest.newest())
         earlier = self._find_earlier(at)
         if earlier is not None:
             return earlier
         current = self._current(at)
         self._check_expected(current)
         others = self._standing(at)
-        commit = self._commit(current)
+        commit = self._commit(current, at)
         if self._needs_old and self._is_cleaned(commit, at):
             raise CommitCleanedError("what this change builds on was cleaned up meanwhile")
         self.repository.tables.sync(self.staged.files)
@@ -219,12 +226,12 @@ class _Attempt:
             current = parent
         return False
 
-    def _commit(self, current: Commit) -> Commit:
+    def _commit(self, current: Commit, at: Table) -> Commit:
         write_set = self.staged.write_set
         merged = write_set.merged_parent
         versions = [current.version]
         if merged is not None:
-            versions.append(self.repository.commit(merged).version)
+            versions.append(self.repository.commit(merged, at).version)
         return Commit(
             id=self.repository.clock.ulid(),
             parents=(current.id,) if merged is None else (current.id, merged),

@@ -27,6 +27,8 @@ from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import decode_catalog, encode_catalog
 from omnigraph.storage import layout
 from omnigraph.storage.indexes import first_indexes_of
+from omnigraph.storage.near.sending import at_once, send
+from omnigraph.storage.near.workbench import Workbench
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Table, Tables
@@ -81,9 +83,9 @@ class Repository:
             return TAG + name
         return name
 
-    def commit(self, commit_id: str) -> Commit:
+    def commit(self, commit_id: str, at: Table | None = None) -> Commit:
         """Return a commit by its id, if a branch stands or stood at it."""
-        at = self.manifest.newest()
+        at = self.manifest.newest() if at is None else at
         found = self.manifest.commits([commit_id], at).get(commit_id)
         if found is None or not self.manifest.is_published(commit_id, at):
             raise CommitNotFoundError(f"no commit '{commit_id}'")
@@ -124,10 +126,13 @@ class Repository:
 
         Raises SchemaEditedError when the file there holds a text that the graph never had.
         """
-        objects = self.store.objects
-        stored = _read_schema(self.store, self.snapshot().commit.schema)
-        source, ir = (objects.read(path) for path in (layout.SCHEMA_SOURCE, layout.SCHEMA_IR))
-        if (source, ir) == (stored["source"].encode(), stored["ir"].encode()):
+        digest = self.manifest.head_commit(MAIN, self.manifest.newest()).schema
+        shown = (layout.SCHEMA_SOURCE, layout.SCHEMA_IR)
+        paths = (layout.schema_path(digest), *shown)
+        read = at_once(self.store, (partial(self.store.objects.read, each) for each in paths))
+        data, *found = read
+        stored, source = _decoded_schema(digest, data), found[0]
+        if found == [stored["source"].encode(), stored["ir"].encode()]:
             return
         self.refuse_edited(source)
         self._write_schema_files(stored)
@@ -164,8 +169,8 @@ class Repository:
         return any(source == _read_schema(self.store, each)["source"] for each in digests)
 
     def _write_schema_files(self, stored: Mapping[str, str]) -> None:
-        self.store.objects.write(layout.SCHEMA_SOURCE, stored["source"].encode())
-        self.store.objects.write(layout.SCHEMA_IR, stored["ir"].encode())
+        shown = {layout.SCHEMA_SOURCE: stored["source"], layout.SCHEMA_IR: stored["ir"]}
+        send(self.store.objects, {path: text.encode() for path, text in shown.items()})
         self.tables.sync([layout.SCHEMA_SOURCE, layout.SCHEMA_IR])
         reached("schema shown")
 
@@ -256,6 +261,7 @@ def _begin(repository: Repository, first: Commit) -> None:
             raise OutcomeUnknownError(unsure, hint=_LOOK) from failed
     if not made:
         raise GraphExistsError(f"there is a graph at {root} already")
+    repository.manifest.remember(first)
     reached("manifest created")
     with unknown_outcome(f"the graph at {root} was made but not completed", _COMPLETED_LATER):
         tables.sync_table(repository.manifest.newest())
@@ -297,7 +303,10 @@ def write_schema(store: Store, catalog: Catalog, source: str) -> str:
 
 
 def _read_schema(store: Store, digest: str) -> Mapping[str, str]:
-    data = store.objects.read(layout.schema_path(digest))
+    return _decoded_schema(digest, store.objects.read(layout.schema_path(digest)))
+
+
+def _decoded_schema(digest: str, data: bytes | None) -> Mapping[str, str]:
     if data is None or hashlib.sha256(data).hexdigest() != digest:
         raise SchemaIrError(f"the stored schema {digest[:12]} is missing or damaged")
     stored: dict[str, str] = json.loads(data)
@@ -307,11 +316,15 @@ def _read_schema(store: Store, digest: str) -> Mapping[str, str]:
 def _create_tables(tables: Tables, types: Iterable[StoredType]) -> dict[str, TableState]:
     """Create the empty tables of types and make them durable; returns them by identity.
 
-    In a bucket this is done side by side, because each takes dozens of requests in a row. On a
-    disk, the tables of a wide schema are.
+    In a bucket this is done side by side. On a disk, the tables of a wide schema are.
     """
     wanted = list(types)
-    if len(wanted) <= (_FEW_TYPES if tables.store.is_local else 1):
+    if not tables.store.is_local:
+        # All are ready before the first is sent, so that they are sent at the same time.
+        ready = at_once(tables.store, (partial(_new_table, tables, each) for each in wanted))
+        pairs = zip(wanted, ready, strict=True)
+        made = at_once(tables.store, (partial(_create_table, tables, *each) for each in pairs))
+    elif len(wanted) <= _FEW_TYPES:
         made = [_create_synced(tables, each) for each in wanted]
     else:
         with ThreadPoolExecutor(min(_CREATED_TOGETHER, len(wanted))) as pool:
@@ -325,12 +338,18 @@ def _create_synced(tables: Tables, stored: StoredType) -> TableState:
     return state
 
 
-def _create_table(tables: Tables, stored: StoredType) -> TableState:
+def _new_table(tables: Tables, stored: StoredType) -> Workbench | None:
+    rows = arrow_schema(stored).empty_table()
+    return tables.new_table(layout.table_path(stored.identity), rows, first_indexes_of(stored))
+
+
+def _create_table(tables: Tables, stored: StoredType, ready: Workbench | None = None) -> TableState:
     """Create the empty table of a type, beside whatever an unfinished attempt left in its place."""
     schema, indexes = arrow_schema(stored), first_indexes_of(stored)
     for attempt in range(1, _MOST_ATTEMPTS):
         path = layout.table_path(stored.identity, attempt)
-        table: Table | None = tables.create(path, schema, indexes)
+        first = ready if attempt == 1 else None
+        table: Table | None = tables.create(path, schema, indexes, first)
         if table is not None:
             return TableState(path, table.version, 0, MAIN)
     raise StorageError(f"no free folder for the table of {stored.name}")

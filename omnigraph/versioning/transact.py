@@ -114,10 +114,11 @@ def _attempt(
         expected_head=intent.expect,
         creates_branch=is_new,
     )
+    newest = repository.manifest.look_ahead(folds=True)
     staged = stage(write_set, intent.branch)
     intent.check()  # not called again: from here on the change is published
     with span(Kind.COMMIT, "commit", {BRANCH: intent.branch}) as published:
-        commit = publish(repository, intent.branch, staged)
+        commit = publish(repository, intent.branch, staged, newest)
         published.note({COMMIT_ID: commit.id})
     note({COMMIT_ID: commit.id, BRANCH: intent.branch})
     if not _is_of(commit, staged):

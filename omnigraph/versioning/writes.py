@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from omnigraph.storage.indexes import indexes_of
+from omnigraph.storage.near.sending import at_once
 from omnigraph.storage.table import Rows, Table
 from omnigraph.versioning.commit import CommitKind, Models, TableState, Touched
 from omnigraph.versioning.names import normalize_name
@@ -112,22 +114,34 @@ def stage(write_set: WriteSet, branch: str) -> Staged:
     branch = normalize_name(branch)
     states: dict[str, TableState] = {}
     files: set[str] = set()
-    for key, writes in write_set.writes.items():
-        adopted = [each.state for each in writes if isinstance(each, Adopt)]
-        if adopted:
-            states[key] = adopted[-1]
+    for key, after in _written(write_set).items():
+        if isinstance(after, TableState):
+            states[key] = after
             continue
-        made = next((each.table for each in writes if isinstance(each, StagedVersion)), None)
-        after = made or apply_writes(write_set.base, key, writes)
-        files |= after.files() if write_set.base.tables.durable else set()
+        files |= after.files() if write_set.base.tables.flushes else set()
         models = write_set.models.get(key, write_set.base.models(key))
         states[key] = TableState(after.path, after.version, after.count(), branch, models)
     return Staged(write_set=write_set, tables=states, files=frozenset(files))
 
 
+def _written(write_set: WriteSet) -> dict[str, "Table | TableState"]:
+    """Return each table of a write set as it leaves it; in a bucket all are written at once."""
+    works = (partial(_after, write_set, *each) for each in write_set.writes.items())
+    made = at_once(write_set.base.tables.store, works)
+    return dict(zip(write_set.writes, made, strict=True))
+
+
+def _after(write_set: WriteSet, key: str, writes: tuple[TableWrite, ...]) -> "Table | TableState":
+    adopted = [each.state for each in writes if isinstance(each, Adopt)]
+    if adopted:
+        return adopted[-1]
+    made = next((each.table for each in writes if isinstance(each, StagedVersion)), None)
+    return made or apply_writes(write_set.base, key, writes)
+
+
 def apply_writes(base: Snapshot, key: str, writes: Iterable[TableWrite]) -> Table:
     """Apply writes to a table of a snapshot and return it with the indexes of its type."""
-    table, stored = base.table(key), base.catalog.by_identity.get(key)
+    table, stored = base.table(key).begun(), base.catalog.by_identity.get(key)
     for write in writes:
         match write:
             case Append(rows):

@@ -1,7 +1,9 @@
 """Validate: checks a changed graph against its schema, at a cost that grows with the change."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from types import MappingProxyType
 
 import numpy as np
@@ -13,6 +15,7 @@ from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.data.values.rules import find_breaches
 from omnigraph.errors import Code, Violation
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
+from omnigraph.storage.near.sending import at_once
 from omnigraph.storage.table import Table
 from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.snapshot import Snapshot
@@ -39,18 +42,21 @@ def validate(
     that rules between rows read.
     """
     check = _RuleCheck(snapshot, changes)
-    found: list[Violation] = []
+    rules: list[Iterable[Violation]] = []
     for name, change in changes.items():
         if name in known:
             ids = set(change.ids.to_pylist()) if known[name] else set()
-            found += [each for each in known[name] if each.id in ids]
+            rules.append([each for each in known[name] if each.id in ids])
         else:
-            found += broken_rows(change)
-        found += check.unique(change)
+            rules.append(broken_rows(change))
+        rules.append(check.unique(change))
     for edge in snapshot.catalog.edges.values():
-        found += check.ends(edge)
-        found += check.cardinality(edge)
-    return Verdict(tuple(found), frozenset(check.looked_at))
+        rules += check.ends(edge)
+        rules.append(check.cardinality(edge))
+    found: list[list[Violation]] = at_once(
+        snapshot.tables.store, (partial(list, rule) for rule in rules)
+    )
+    return Verdict(tuple(chain.from_iterable(found)), frozenset(check.looked_at))
 
 
 def broken_rows(change: TypeChange) -> Iterator[Violation]:
@@ -116,11 +122,13 @@ class _RuleCheck:
         known = find_unchanged(rows, before.cast(rows.schema))
         return rows[columns[0]].filter(pc.invert(known)).combine_chunks()
 
-    def ends(self, edge: EdgeType) -> Iterator[Violation]:
+    def ends(self, edge: EdgeType) -> list[Iterator[Violation]]:
         """Check that both ends of new edges exist, and that no edge loses one."""
-        for column, node in (("src", edge.source), ("dst", edge.target)):
-            yield from self._new_ends(edge, column, node)
-            yield from self._lost_ends(edge, column, node)
+        return [
+            ends(edge, column, node)
+            for column, node in (("src", edge.source), ("dst", edge.target))
+            for ends in (self._new_ends, self._lost_ends)
+        ]
 
     def _new_ends(self, edge: EdgeType, column: str, node: str) -> Iterator[Violation]:
         change = self.changes.get(edge.name)

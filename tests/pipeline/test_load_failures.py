@@ -26,7 +26,7 @@ from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.options import options_of
 from omnigraph.write.load.splits import Format, LoadSource
 from tests.crashes.faults import small_disk
-from tests.pipeline.cluster import cluster
+from tests.pipeline.cluster import CONF, cluster
 from tests.pipeline.drivers import Driver, eventually, family, is_there
 from tests.pipeline.loads import edge, engine, history, node, person, text, written
 from tests.pipeline.troubles import Troubled
@@ -252,20 +252,7 @@ def test_on_a_cluster_rows_are_exact_whatever_becomes_of_tasks_and_executors(
     with cluster(tmp_path / "cluster") as running:
         process = driver(
             f"""
-small = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-conf = {{
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.executor.memory": "512m",
-    "spark.driver.extraJavaOptions": small,
-    "spark.executor.extraJavaOptions": small,
-    "spark.sql.shuffle.partitions": "2",
-    "spark.speculation": "true",
-    "spark.speculation.interval": "50ms",
-    "spark.speculation.minTaskRuntime": "100ms",
-    "spark.speculation.quantile": "0.5",
-}}
-session(SparkSettings({running.master!r}, conf=conf))
+session(SparkSettings({running.master!r}, conf={CONF!r}))
 graph = og.open(uri)
 for trouble in ("fails once", "one hangs", "waits"):
     meet(trouble)

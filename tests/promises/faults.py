@@ -12,11 +12,12 @@ import lance
 import obstore
 import pytest
 from lance import LanceDataset, LanceOperation
-from lance.dataset import MergeInsertBuilder
+from lance.dataset import MergeInsertBuilder, Transaction
 from lance.fragment import LanceFragment
 
 from omnigraph.errors import ConflictError, OutcomeUnknownError, StorageError
-from omnigraph.storage import table
+from omnigraph.storage import layout, table
+from omnigraph.storage.near import workbench
 
 When: TypeAlias = Literal["before", "after"]
 Plan: TypeAlias = Callable[["Call"], When | None]
@@ -34,6 +35,7 @@ _CALLS: tuple[tuple[Any, str], ...] = (
     (lance, "dataset"),
     (lance, "write_dataset"),
     (table, "write_fragments"),
+    (workbench, "write_fragments"),
     (obstore, "put"),
     (obstore, "get"),
     (obstore, "delete"),
@@ -45,7 +47,8 @@ _CALLS: tuple[tuple[Any, str], ...] = (
 class Call:
     """One call: its place among all calls, what was called, and what it would write.
 
-    `keys` are those of a table that it sets or removes, `path` is the object that it puts.
+    `keys` are those of a table that it sets or removes, `path` is the object that it puts. In a
+    bucket that is the put of a manifest, which was made on this machine before.
     """
 
     number: int
@@ -74,6 +77,7 @@ class Faults:
     done: Callable[[Call], None] = lambda _: None
     words: str = "injected"
     seen: list[Call] = field(default_factory=list)
+    _made: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
@@ -97,14 +101,18 @@ class Faults:
     def _wrapped(self, original: Callable[..., Any], label: str) -> Callable[..., Any]:
         @wraps(original)
         def call(*given: Any, **named: Any) -> Any:
+            keys, is_near = _keys([*given, *named.values()]), _is_near(given)
             with self._lock:
                 path = given[1] if label == "obstore.put" else ""
-                noted = Call(len(self.seen), label, _keys([*given, *named.values()]), path)
+                keys = self._made.get(path.rpartition("/")[2], keys) if path else keys
+                noted = Call(len(self.seen), label, () if is_near else keys, path)
                 self.seen.append(noted)
                 when = self.plan(noted)
             if when == "before":
                 raise OSError(f"{self.words} before {label}")
             result = original(*given, **named)
+            if is_near and isinstance(result, LanceDataset):
+                self._made[layout.manifest_name(result.version)] = keys
             self.done(noted)
             if when == "after":
                 raise OSError(f"{self.words} after {label}")
@@ -161,12 +169,18 @@ def outcome(change: Callable[[], object]) -> Outcome:
     return "done"
 
 
+def _is_near(given: tuple[Any, ...]) -> bool:
+    """Whether a call is about a table that is made on this machine for a bucket."""
+    return bool(given) and "/omnigraph-near-" in str(getattr(given[0], "uri", ""))
+
+
 def _healthy(_: Call) -> None:
     return None
 
 
 def _keys(given: list[Any]) -> tuple[str, ...]:
     """Return the keys of a table that a commit sets or removes."""
-    changes = [each for each in given if isinstance(each, LanceOperation.UpdateConfig)]
+    every = [each.operation if isinstance(each, Transaction) else each for each in given]
+    changes = [each for each in every if isinstance(each, LanceOperation.UpdateConfig)]
     maps = [each.table_metadata_updates for each in changes if each.table_metadata_updates]
     return tuple(key for each in maps for key in (each.updates or {}))

@@ -4,6 +4,7 @@ The model of the commit protocol (tests/protocol) assumes each of these. When on
 upgrade of pylance, the model is wrong, and so may be the protocol.
 """
 
+import shutil
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -102,6 +103,19 @@ def test_two_changes_of_different_keys_are_both_made(table: LanceDataset) -> Non
     _set(table, {"draft": None, "other": "c1"})
 
     assert _newest(table).metadata == {"main": "c2", "new": "c1", "other": "c1"}
+
+
+def test_a_rival_is_found_without_the_file_of_its_transaction(table: LanceDataset) -> None:
+    after = _append(_set(table, {"main": "c2"}), "c")
+    shutil.rmtree(Path(table.uri) / "_transactions")
+
+    with pytest.raises(CommitConflictError):
+        _set(table, {"main": "c3"})
+    _set(table, {"draft": "c2"})
+
+    assert _newest(table).version == after.version + 1
+    assert _newest(table).metadata == {"main": "c2", "draft": "c2"}
+    assert _ids(table) == ["a", "b", "c"]
 
 
 def test_an_append_goes_on_top_of_whatever_came_first(table: LanceDataset) -> None:

@@ -24,6 +24,7 @@ from lance.lance import _Session as Session
 from lance.query import MatchQuery, PhraseQuery
 from lance.schema import LanceSchema
 
+from omnigraph.storage import layout
 from omnigraph.storage.indexes import TOKENIZER
 
 SCHEMA = pa.schema(
@@ -660,3 +661,28 @@ def test_the_number_of_a_column_that_files_still_have_is_not_given_to_another(
             Transaction(dropped.version, LanceOperation.Merge(fragments, wider)),
             detached=True,
         )
+
+
+def test_a_handle_is_made_of_a_manifest_that_was_written_elsewhere(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    dataset = lance.write_dataset(pa.table({"id": ["a"], "n": [1]}), here)
+    dataset.create_scalar_index("id", "BTREE", name="id_btree")
+    (there / "_versions").mkdir(parents=True)
+    name = layout.manifest_name(dataset.version)
+    (there / "_versions" / name).write_bytes((here / "_versions" / name).read_bytes())
+    near = lance.dataset(there, version=dataset.version)
+    rows = pa.table({"id": ["b"], "n": [2]})
+    change = Transaction(near.version, LanceOperation.Append(write_fragments(rows, near)))
+
+    made = lance.LanceDataset.commit(near, change, detached=True)
+    for file in [each for each in there.rglob("*") if each.is_file()]:
+        target = here / file.relative_to(there)
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(file.read_bytes())
+    manifest = made._ds.serialized_manifest()
+    handle = lance.LanceDataset(here, version=made.version, serialized_manifest=manifest)
+
+    assert handle.version == made.version
+    assert [each.name for each in handle.describe_indices()] == ["id_btree"]
+    assert handle.to_table(filter="id = 'b'").to_pylist() == [{"id": "b", "n": 2}]
+    assert handle.to_table()["n"].to_pylist() == [1, 2]

@@ -16,14 +16,14 @@ def test_an_index_is_built_on_a_handle_that_nobody_else_has(
 ) -> None:
     graph = new_graph(tmp_path / "g")
     kept = graph.repository.tables._handles
-    build = indexes.segments_for_new
+    build = indexes.build_segments
     built: list[bool] = []
 
     def watched(dataset: lance.LanceDataset, *more: object) -> object:
         built.append(any(each.dataset is dataset for each in kept.values()))
         return build(dataset, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(storage, "segments_for_new", watched)
+    monkeypatch.setattr(storage, "build_segments", watched)
     for number in range(20):
         write(graph, {PERSON: (Append(people({f"k{number}": number})),)})
 

@@ -61,8 +61,9 @@ def create_branch(access: Access, operation: CreateBranch, _: CallOptions) -> No
     """Make a branch where another branch or a commit stands."""
     access.allow(Action.BRANCH_CREATE, operation.name)
     base = access.readable(named_or_main(operation.base))
+    newest = access.repository.manifest.look_ahead(folds=False)
     left = reviews.left_over(access.repository, operation.name)
-    branches.create_branch(access.repository, operation.name, base)
+    branches.create_branch(access.repository, operation.name, base, newest)
     with unknown_outcome(f"'{operation.name}' was made, but has an old review", _LOOK):
         reviews.drop(access.repository, left)
 

@@ -1,0 +1,1 @@
+"""Chains: how many requests to a bucket follow one another in an operation."""
