@@ -8,11 +8,7 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-<<<<<<< HEAD
-from typing import Final, TypeAlias, TypedDict
-=======
-from typing import TypeAlias, TypeVar
->>>>>>> main
+from typing import Final, TypeAlias, TypedDict, TypeVar
 from uuid import uuid4
 
 import lance
@@ -73,15 +69,12 @@ _MOST_INDEX_ATTEMPTS = 1_000
 # 70 ms, 300,000 in 464 and 113 ms.
 _MOST_INDEXED_ROWS = 20_000
 _MOST_INDEXED_BYTES = 16 << 20
-<<<<<<< HEAD
 # Lance copies a large value twice to write it into a file of version 2.1 or later; into one of 2.0
 # it writes the value as it is.
 _BLOB_FILES: Final = "2.0"
-=======
 # So many bytes are a change that is made on this machine before it is sent to a bucket.
 _LARGE = 8 << 20
 _MOST_MANIFESTS, _LARGE_MANIFEST = 64, 256 << 10
->>>>>>> main
 _HINDERING = (pa.uint32(), pa.uint64(), pa.date64())
 
 
@@ -337,18 +330,13 @@ class Table:
         return merge if few else merge.use_index(use_index=False)
 
     def _written(self, rows: Rows) -> list[FragmentMetadata]:
-<<<<<<< HEAD
-        written = write_fragments(
-            _packed(rows), self.dataset, schema=self.schema, storage_options=self._tables.options
-        )
-=======
+        rows = _packed(rows)
         if self._bench is not None and isinstance(rows, pa.Table) and rows.nbytes <= _LARGE:
             written = self._bench.write(rows)
         else:
             written = write_fragments(
                 rows, self._far, schema=self.schema, storage_options=self._tables.options
             )
->>>>>>> main
         reached("fragments written")
         return list(written)
 
@@ -376,18 +364,13 @@ def fold_operation(table: Table, levels: tuple[Level, ...]) -> "LanceOperation.U
     chosen = fragments_to_fold(table.outline, levels)
     if not chosen:
         return None
-<<<<<<< HEAD
-    scanner = table.dataset.scanner(fragments=chosen, **batch_limits(table, chosen, _BATCH_BYTES))
-    new = table._written(scanner.to_reader())
-=======
->>>>>>> main
     old = [each.fragment_id for each in chosen]
     if table._brings(chosen):
         new = table._written(table.dataset.scanner(fragments=chosen).to_table())
     else:
         far = table._far
         chosen = [each for each in far.get_fragments() if each.fragment_id in old]
-        scanner = far.scanner(fragments=chosen, batch_size_bytes=_BATCH_BYTES)
+        scanner = far.scanner(fragments=chosen, **batch_limits(table, chosen, _BATCH_BYTES))
         new = table._written(scanner.to_reader())
     return LanceOperation.Update(removed_fragment_ids=old, new_fragments=new)
 
