@@ -67,7 +67,7 @@ class RawSpark:
 
 def main() -> None:
     """Answer the lines of the standard input."""
-    spark = _start(sys.argv[1] if len(sys.argv) > 1 else "local[2]")
+    spark = start_stock(sys.argv[1] if len(sys.argv) > 1 else "local[2]")
     for line in sys.stdin:
         request, rows = json.loads(line), list[list[object]]()
         if "folder" in request:
@@ -84,7 +84,7 @@ def main() -> None:
     spark.stop()
 
 
-def _start(master: str) -> "SparkSession":
+def start_stock(master: str) -> "SparkSession":
     """Start Spark with nothing set but the master, by the Java that OmniGraph would use."""
     from pyspark.sql import SparkSession
 

@@ -1,4 +1,7 @@
-"""Spark queries: what Spark answers for OmniGraph, beside this process and Spark SQL by hand."""
+"""Spark queries: what Spark answers for OmniGraph, beside this process and Spark SQL by hand.
+
+Both sessions of Spark are stock ones, each in a process and a JVM of its own.
+"""
 
 import argparse
 import re
@@ -10,12 +13,11 @@ from statistics import geometric_mean
 
 from bench.peers import write_parquet
 from bench.questions import NINE, TWO_HOPS, Question
-from bench.raw_spark import RawSpark
+from bench.raw_spark import RawSpark, start_stock
 from bench.record import Derived, measure_in_turn, over, seconds, store, timing
 from bench.social import SCHEMA, social_tables
-from omnigraph import Graph, SparkSettings, init
+from omnigraph import Graph, init
 from omnigraph.errors import BudgetError
-from omnigraph.spark.session import session, stop
 
 PACKAGES = ["numpy", "pyarrow", "pylance", "pyspark"]
 # Persons, each of whom follows 24 others on average.
@@ -44,9 +46,9 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=3)
     chosen = options.parse_args()
     sizes = QUICK if chosen.quick else FULL
-    session(SparkSettings(master="local[2]"))
+    spark = start_stock("local[2]")  # the session of whoever asks is used as it is
     findings: dict[str, object] = {"persons": sizes[-1], "follows": FOLLOWS_EACH * sizes[-1]}
-    findings["raw_spark_process"] = "its own, with stock flags"
+    findings["spark_processes"] = "one of its own for each side, with stock flags"
     with RawSpark("local[2]") as peer:
         for persons in sizes:
             with tempfile.TemporaryDirectory() as name:
@@ -56,7 +58,7 @@ def main() -> None:
                 for question in (*NINE, TWO_HOPS) if persons == sizes[-1] else ():
                     asking = _asking(question, graph, peer)
                     findings |= _shown(_measured(question.name, asking, chosen.runs))
-    stop()
+    spark.stop()
     findings |= _shown({f"nine_{OURS}_over_{PEER}": _mean(findings)})
     if not chosen.quick:
         print(f"stored in {store('spark_queries', PACKAGES, findings).relative_to(Path.cwd())}")

@@ -5,6 +5,7 @@ gives to columns. Another version of Spark may write it otherwise: `--update-cas
 """
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
@@ -16,6 +17,7 @@ from omnigraph.query.compile import compile_queries
 from omnigraph.query.plan import Operator, ReadPlan
 from omnigraph.query.plan import Path as PathOperator
 from omnigraph.read.execution import Budget, Execution
+from omnigraph.read.spark import lowering
 from omnigraph.read.spark.lowering import lower
 from omnigraph.read.sparse_reader import SparseReader
 from omnigraph.span import Source
@@ -68,7 +70,9 @@ def _plan(graph: Graph, case: Case) -> ReadPlan:
     return cast(ReadPlan, plan)
 
 
-def _plan_on_spark(graph: Graph, plan: ReadPlan, spark: "SparkSession") -> str:
+def _plan_on_spark(
+    graph: Graph, plan: ReadPlan, spark: "SparkSession", expected: Sequence[float] = ()
+) -> str:
     register(spark)
     run = Execution(
         reader=SparseReader(graph.snapshot(), {}),
@@ -77,6 +81,22 @@ def _plan_on_spark(graph: Graph, plan: ReadPlan, spark: "SparkSession") -> str:
         budget=Budget(),
         environment={},
     )
-    frame = lower(run, plan, spark, SLICES).matches.frame
+    frame = lower(run, plan, spark, SLICES, expected=expected).matches.frame
     text = str(frame._jdf.queryExecution().optimizedPlan().toString())
     return re.sub(r"#\d+L?", "", text)
+
+
+def test_few_expected_rows_are_sent_to_the_tasks_that_read_many(
+    graph: Graph, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_tasks(monkeypatch)
+    monkeypatch.setattr(lowering, "FEW_ROWS", 0)
+    monkeypatch.setattr(lowering, "_MANY_TIMES", 0)
+    text = "query q() { match { $p knows $q } return { $p.slug as p, $q.slug as q } }"
+    (plan,) = compile_queries(Source("query.gq", text), graph.snapshot().catalog).values()
+    assert isinstance(plan, ReadPlan)
+    many = 2 * lowering._MOST_SENT
+
+    plans = [_plan_on_spark(graph, plan, spark, [rows] * len(plan.operators)) for rows in (1, many)]
+
+    assert ["broadcast" in each for each in plans] == [True, False]

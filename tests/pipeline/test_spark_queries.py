@@ -200,6 +200,21 @@ def test_a_ring_is_walked_by_one_job(spark: "SparkSession", tmp_path: Path) -> N
         assert _same(ring, f"match {{ $a next{hops} $b }} return {{ $a.slug as a, $b.slug as b }}")
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "match { $p knows $q } return { $q.slug as q, count($p) as n } order { n desc, q }",
+        "match { $q: Person  optional { $q worksAt $f } }"
+        " return { $q.slug as q, $f.slug as f, count($f) as n }",
+        "match { $p knows $q } return { $p.slug as p, $q.name as q, count($q) as n }",
+    ],
+)
+def test_rows_whose_keys_tell_them_apart_are_counted_as_the_engine_counts(
+    graph: Graph, body: str
+) -> None:
+    assert _same(graph, body)
+
+
 def test_what_nothing_reads_is_counted_and_never_made(graph: Graph) -> None:
     pattern = " ".join(f"$p{number}: Person" for number in range(9))
 

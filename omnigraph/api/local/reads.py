@@ -201,14 +201,13 @@ class _QueryRun:
                 stays = not is_auto or find_unsupported(self.plan) is not None
                 if stays or is_bounded or exceeded.limit == "seconds":
                     raise
-        from omnigraph.read.spark.copies import Copies
         from omnigraph.read.spark.query import read_on_spark
 
         request = self._request()
         if not is_bounded:
             request = replace(request, budget=replace(request.budget, seconds=math.inf))
-        copies = Copies.beside(self.access.topology)
-        return read_on_spark(self.plan, self.snapshot, request, self.options.spark, copies)
+        where = self.options.spark
+        return read_on_spark(self.plan, self.snapshot, request, where, self.access.topology)
 
     def _goes_to_spark(self) -> bool:
         if self.options.engine in (None, "inline"):

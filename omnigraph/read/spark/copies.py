@@ -28,7 +28,7 @@ from omnigraph.storage.table import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FORMAT = 1
+_FORMAT = 2
 # Spark reads no file whose name begins so.
 _LABEL = "_copy.json"
 # Spark reads a path with one of these as a pattern.
@@ -60,6 +60,11 @@ class Copied:
         return StructType([StructField(f"v{at}", each.dataType) for at, each in enumerate(fields)])
 
     @property
+    def is_of_pairs(self) -> bool:
+        """Whether the columns are the two ends of edges."""
+        return set(self.columns) == {"src", "dst"}
+
+    @property
     def key(self) -> tuple[object, ...]:
         """What tells it from others."""
         return ("copy", *self.table.key, self.columns, self.once)
@@ -69,6 +74,14 @@ class Copied:
         """The name of its folder: the table, the version, and what of it."""
         what = sha256(repr((self.table.key, self.columns, self.once)).encode()).hexdigest()
         return f"{layout.copied_version(self.table.path, self.table.version)}.{what[:16]}"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFrame:
+    """The frame of a copy; of pairs, no end has more than `most`."""
+
+    frame: "DataFrame"
+    most: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +103,20 @@ class Copies:
 
     def frame(
         self, spark: "SparkSession", what: Copied, rows: int, scan: "Callable[[], DataFrame]"
-    ) -> "DataFrame | None":
+    ) -> CopyFrame | None:
         """Return the frame of a copy, which is made of a scan if that pays; None without one."""
         at = self.folder / what.folder
-        if not _is_whole(at, what):
+        label = _read_label(at, what)
+        if label is None:
             if not self.is_writable or not self._pays(what, rows):
                 return None
-            if not self._make(at, what, scan):
-                return None
+            self._make(at, what, scan)
+            label = _read_label(at, what)
+        if label is None:
+            return None
         self.used.append(at)
-        return spark.read.schema(what.schema).parquet(f"file://{at}")
+        most = label.get("most")
+        return CopyFrame(_parquet(spark, at, what), most if isinstance(most, int) else None)
 
     def drop_used(self) -> None:
         """Remove the copies that a query could not read."""
@@ -115,8 +132,8 @@ class Copies:
         self.topology.note_cost([what.key], rows)
         return False
 
-    def _make(self, at: Path, what: Copied, scan: "Callable[[], DataFrame]") -> bool:
-        """Make a copy, and return whether there is one: without it, a query reads the table."""
+    def _make(self, at: Path, what: Copied, scan: "Callable[[], DataFrame]") -> None:
+        """Make a copy if that is possible: without one, a query reads the table."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
@@ -126,16 +143,17 @@ class Copies:
             frame = scan().toDF(*what.schema.names)
             (frame.distinct() if what.once else frame).write.parquet(f"file://{aside}")
             label = {"format": _FORMAT, "key": repr(what.key), "files": _sizes(aside)}
+            if what.is_of_pairs:
+                label["most"] = _most_pairs(_parquet(frame.sparkSession, aside, what))
             (aside / _LABEL).write_text(json.dumps(label))
             sync(self.folder, [aside.name])
             shutil.rmtree(at, ignore_errors=True)
             aside.rename(at)
             self._prune(at)
         except (OSError, PySparkException, Py4JError):
-            return _is_whole(at, what)
+            return
         finally:
             shutil.rmtree(aside, ignore_errors=True)
-        return True
 
     def _prune(self, newest: Path) -> None:
         """Remove the oldest copies of a table when there are too many."""
@@ -151,13 +169,29 @@ def _is_small(kind: ValueType | None) -> bool:
     )
 
 
-def _is_whole(at: Path, what: Copied) -> bool:
-    """Return whether a folder holds a copy with all that was written; Spark checks the content."""
+def _parquet(spark: "SparkSession", at: Path, what: Copied) -> "DataFrame":
+    return spark.read.schema(what.schema).parquet(f"file://{at}")
+
+
+def _most_pairs(pairs: "DataFrame") -> int:
+    """Return the most pairs that one end has."""
+    from pyspark.sql import functions as fn
+
+    found = (
+        pairs.groupBy(end).agg(fn.count(fn.lit(1)).alias("n")).agg(fn.max("n"))
+        for end in pairs.columns
+    )
+    return max((rows.collect()[0][0] or 0) for rows in found)
+
+
+def _read_label(at: Path, what: Copied) -> dict[str, object] | None:
+    """Return the label of a copy that has all that was written; Spark checks the content."""
     with suppress(OSError, ValueError):
         label = json.loads((at / _LABEL).read_text())
         wanted = {"format": _FORMAT, "key": repr(what.key), "files": _sizes(at)}
-        return bool(label == wanted)
-    return False
+        if isinstance(label, dict) and wanted.items() <= label.items():
+            return label
+    return None
 
 
 def _sizes(folder: Path) -> dict[str, int]:

@@ -60,12 +60,11 @@ class FrameCounter:
             matches = self._multiply(matches, frame, fn.col(total.columns[0]))
         for name in sorted(self._children.keys() - self._counted):
             entity = matches.entities[name]
-            kept = matches.frame.filter(fn.col(entity.id).isNotNull())
-            starts = EntityFrame(kept.select(list(entity.identity)).distinct(), entity)
-            worth = self._weigh_below(name, starts)
+            worth = self._weigh_below(name, EntityFrame(matches.frame, entity))
             assert worth is not None
             on = list(zip(entity.identity, worth.columns[:2], strict=True))
-            matches = self._multiply(matches, join(kept, worth, on), fn.col(worth.columns[2]))
+            frame = join(matches.frame, worth, on)
+            matches = self._multiply(matches, frame, fn.col(worth.columns[2]))
         self._roots, self._children = [], {}
         return matches
 
@@ -108,8 +107,7 @@ class FrameCounter:
     def _weigh_expand(self, expand: Expand, starts: EntityFrame) -> "DataFrame":
         """Return for nodes how often an expand leads on from each; others are missing."""
         linked = self._frames.link(expand, starts)
-        ends = EntityFrame(linked.frame.select(list(linked.end.identity)).distinct(), linked.end)
-        worth = self._weigh_below(expand.target, ends)
+        worth = self._weigh_below(expand.target, EntityFrame(linked.frame, linked.end))
         frame, total = linked.frame, fn.count(fn.lit(1))
         if worth is not None:
             on = list(zip(linked.end.identity, worth.columns[:2], strict=True))

@@ -6,7 +6,9 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as fn
+from pyspark.sql.types import StructField, StructType
 
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.recast import recast
@@ -41,20 +43,29 @@ class EntityFrame:
 
 @dataclass(frozen=True, slots=True)
 class LinkFrame:
-    """A frame of pairs of nodes and, for named edges, of the edges between them."""
+    """A frame of pairs of nodes and, for named edges, of the edges between them.
+
+    No start and no end has more than `most` rows; None is not known.
+    """
 
     frame: "DataFrame"
     start: EntityColumns
     end: EntityColumns
     edge: EntityColumns | None = None
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _TableFrame:
-    """Some columns of a table, and whether each different row is there once."""
+    """Some columns of a table under other names, and whether each different row is there once.
+
+    Of the ends of edges, no node has more than `most`; None is not known.
+    """
 
     frame: "DataFrame"
+    columns: "Sequence[Column]"
     is_once: bool
+    most: int | None = None
 
 
 @dataclass(frozen=True)
@@ -70,8 +81,8 @@ class SnapshotFrames:
         """Return all rows of some types with these properties; null where a type lacks one."""
         wanted = [item for item in dict.fromkeys(fields) if item[0] != "id"]
         names = self.names.new_list(2 + len(wanted))
-        parts = [self._read_type(name, wanted) for name in kind.types]
-        frame = self._union(parts, wanted).toDF(*names)
+        parts = [self._read_type(name, wanted, names) for name in kind.types]
+        frame = self._union(parts, wanted, names)
         own = dict(zip(wanted, names[2:], strict=True))
         return EntityFrame(frame, EntityColumns(kind, names[0], names[1], own))
 
@@ -84,16 +95,18 @@ class SnapshotFrames:
         repeated: bool = False,
     ) -> LinkFrame:
         """Return every pair of nodes that steps join, once; with `repeated` perhaps more often."""
-        ways = self.ways(steps, source, target)
+        ways, names = self.ways(steps, source, target), self.names.new_list(4)
         found = [self._table(way.edge.name, self._ends(way), once=True) for way in ways]
         parts = [
-            each.frame.toDF("start", "end").select(
-                "start", self._number(way.start), "end", self._number(way.end)
+            each.frame.select(
+                each.columns[0].alias(names[0]),
+                self._number(way.start).alias(names[1]),
+                each.columns[1].alias(names[2]),
+                self._number(way.end).alias(names[3]),
             )
             for each, way in zip(found, ways, strict=True)
         ]
-        names = self.names.new_list(4)
-        frame = self._union(parts, [], width=2).toDF(*names)
+        frame = self._union(parts, [], names)
         are_apart = len({(way.start, way.end) for way in ways}) == len(ways)
         is_once = are_apart and all(each.is_once for each in found)
         frame = frame if repeated or is_once else frame.distinct()
@@ -101,6 +114,7 @@ class SnapshotFrames:
             frame,
             EntityColumns(source, names[0], names[1]),
             EntityColumns(target, names[2], names[3]),
+            most=_add_up(each.most for each in found),
         )
 
     def edges(
@@ -114,41 +128,48 @@ class SnapshotFrames:
         kind = EntityType(EntityKind.EDGE, tuple(dict.fromkeys(step.edge for step in steps)))
         wanted = [item for item in dict.fromkeys(fields) if item[0] != "id"]
         names = self.names.new_list(6 + len(wanted))
-        parts = [self._read_edges(way, wanted) for way in self.ways(steps, source, target)]
-        frame = self._union(parts, wanted, width=3).toDF(*names)
+        ways = self.ways(steps, source, target)
+        parts = [self._read_edges(way, wanted, names) for way in ways]
+        frame = self._union(parts, wanted, names)
         own = dict(zip(wanted, names[6:], strict=True))
         # An edge from a node to itself leads the same way in both directions.
+        is_once = len({(way.start, way.end, way.edge.name) for way in ways}) == len(ways)
         return LinkFrame(
-            frame.dropDuplicates(names[:6]),
+            frame if is_once else frame.dropDuplicates(names[:6]),
             EntityColumns(source, names[0], names[1]),
             EntityColumns(target, names[2], names[3]),
             EntityColumns(kind, names[4], names[5], own),
         )
 
-    def _read_edges(self, way: DirectedEdge, wanted: Sequence[TypedProperty]) -> "DataFrame":
+    def _read_edges(
+        self, way: DirectedEdge, wanted: Sequence[TypedProperty], names: Sequence[str]
+    ) -> "DataFrame":
         """Return the edges of one type in one direction."""
         start, end = self._ends(way)
         known = self._find_columns(way.edge.name, wanted)
         columns = list(dict.fromkeys([start, end, "id", *known.values()]))
-        frame = self._table(way.edge.name, columns).frame
-        at = dict(zip(columns, frame.columns, strict=True))
-        return frame.select(
-            fn.col(at[start]),
+        table = self._table(way.edge.name, columns)
+        at = dict(zip(columns, table.columns, strict=True))
+        found = (
+            at[start],
             self._number(way.start),
-            fn.col(at[end]),
+            at[end],
             self._number(way.end),
-            fn.col(at["id"]),
+            at["id"],
             self._number(way.edge.name),
             *(self._value(item, at.get(known.get(item, ""))) for item in wanted),
         )
+        return table.frame.select(*_named(found, names))
 
-    def _read_type(self, name: str, wanted: Sequence[TypedProperty]) -> "DataFrame":
+    def _read_type(
+        self, name: str, wanted: Sequence[TypedProperty], names: Sequence[str]
+    ) -> "DataFrame":
         known = self._find_columns(name, wanted)
         columns = list(dict.fromkeys(["id", *known.values()]))
-        frame = self._table(name, columns).frame
-        at = dict(zip(columns, frame.columns, strict=True))
+        table = self._table(name, columns)
+        at = dict(zip(columns, table.columns, strict=True))
         values = (self._value(item, at.get(known.get(item, ""))) for item in wanted)
-        return frame.select(fn.col(at["id"]), self._number(name), *values)
+        return table.frame.select(*_named((at["id"], self._number(name), *values), names))
 
     def _find_columns(self, name: str, wanted: Sequence[TypedProperty]) -> dict[TypedProperty, str]:
         """Return the columns of the properties that a type has with these types."""
@@ -159,9 +180,8 @@ class SnapshotFrames:
             if stored.column(item) == kind
         }
 
-    def _value(self, item: TypedProperty, column: str | None) -> "Column":
-        kind = to_spark_type(item[1])
-        return fn.lit(None).cast(kind) if column is None else fn.col(column)
+    def _value(self, item: TypedProperty, column: "Column | None") -> "Column":
+        return fn.lit(None).cast(to_spark_type(item[1])) if column is None else column
 
     def _number(self, name: str) -> "Column":
         return fn.lit(self.reader.number(name))
@@ -177,15 +197,18 @@ class SnapshotFrames:
         return find_ways(self.reader, leg)
 
     def _union(
-        self, parts: "Sequence[DataFrame]", wanted: Sequence[TypedProperty], width: int = 1
+        self,
+        parts: "Sequence[DataFrame]",
+        wanted: Sequence[TypedProperty],
+        names: Sequence[str],
     ) -> "DataFrame":
         """Return the rows of all parts: ids with their types, and properties."""
         if parts:
             return reduce(lambda one, other: one.unionAll(other), parts)
-        kinds: list[DataType | str] = ["string", "int"] * width
+        kinds: list[DataType | str] = ["string", "int"] * ((len(names) - len(wanted)) // 2)
         kinds += [to_spark_type(kind) for _, kind in wanted]
-        nothing = [fn.lit(None).cast(kind).alias(f"n{at}") for at, kind in enumerate(kinds)]
-        return self.spark.range(0).select(nothing)
+        nothing = [fn.lit(None).cast(kind) for kind in kinds]
+        return self.spark.range(0).select(*_named(nothing, names))
 
     def _table(self, name: str, columns: Sequence[str], *, once: bool = False) -> "_TableFrame":
         """Return some columns of a type; a small table travels with the query.
@@ -193,37 +216,50 @@ class SnapshotFrames:
         With `once` each different row is wanted once, and the frame says whether it is so.
         """
         keyed = once and _joins_once(self.reader.edge(name))
-        is_once = keyed
         if self.reader.count(name) < FEW_ROWS:
-            frame, is_once = self._send_table(name, columns, once=once and not keyed), once
-        elif (copy := self._copied(name, columns, once=once and not keyed)) is not None:
-            frame, is_once = copy, once
-        else:
-            frame = self._scanned(name, columns)
-        return _TableFrame(frame.toDF(*self.names.new_list(len(columns))), is_once)
+            return self._send_table(name, columns, once=once, keyed=keyed)
+        if (copy := self._copied(name, columns, once=once, keyed=keyed)) is not None:
+            return copy
+        # A name of a column may be any text, and others may differ from it in case only.
+        places = self.names.new_list(len(columns))
+        frame = self._scanned(name, columns).toDF(*places)
+        return _TableFrame(frame, [fn.col(each) for each in places], keyed)
 
     def _scanned(self, name: str, columns: Sequence[str]) -> "DataFrame":
         read = self.spark.read.format("omnigraph").options(**self._options)
         return read.options(type=name, columns=",".join(columns)).load()
 
-    def _copied(self, name: str, columns: Sequence[str], *, once: bool) -> "DataFrame | None":
+    def _copied(
+        self, name: str, columns: Sequence[str], *, once: bool, keyed: bool
+    ) -> "_TableFrame | None":
         """Return some columns from a copy of the table, or None if there is none."""
-        ordered = tuple(sorted(columns))
-        what = Copied(self.reader.stored(name), self.reader.table(name), ordered, once)
+        ordered, stored = tuple(sorted(columns)), self.reader.stored(name)
+        what = Copied(stored, self.reader.table(name), ordered, once and not keyed)
         if self.copies is None or not what.is_worth_it:
             return None
         rows, scan = self.reader.count(name), lambda: self._scanned(name, ordered)
         found = self.copies.frame(self.spark, what, rows, scan)
-        return None if found is None else found.select(*(f"v{ordered.index(c)}" for c in columns))
+        if found is None:
+            return None
+        own = [fn.col(f"v{ordered.index(each)}") for each in columns]
+        return _TableFrame(found.frame, own, once, found.most)
 
-    def _send_table(self, name: str, columns: Sequence[str], *, once: bool) -> "DataFrame":
+    def _send_table(
+        self, name: str, columns: Sequence[str], *, once: bool, keyed: bool
+    ) -> _TableFrame:
         stored, rows = self.reader.stored(name), read_columns(self.reader.table(name), columns)
-        rows = rows.group_by(list(columns)).aggregate([]).select(list(columns)) if once else rows
-        schema = to_spark_schema(stored, columns)
+        if once and not keyed:
+            rows = rows.group_by(list(columns)).aggregate([]).select(list(columns))
+        fields = to_spark_schema(stored, columns).fields
+        schema = StructType(
+            [StructField(f"v{at}", each.dataType) for at, each in enumerate(fields)]
+        )
         kinds = to_arrow_schema(schema)
         pairs = zip(rows.columns, kinds.types, strict=True)
         arrays = [recast(to_array(column), kind) for column, kind in pairs]
-        return self.spark.createDataFrame(pa.table(arrays, schema=kinds), schema)
+        frame = self.spark.createDataFrame(pa.table(arrays, schema=kinds), schema)
+        most = max(map(_most_alike, rows.columns)) if once else None
+        return _TableFrame(frame, [fn.col(each) for each in schema.names], once, most)
 
     @cached_property
     def _options(self) -> dict[str, str]:
@@ -232,6 +268,21 @@ class SnapshotFrames:
         given = {_VARIABLES.get(name, name): value for name, value in store.options.items()}
         known = {name: value for name, value in given.items() if name.lower().startswith("aws_")}
         return {"path": store.root, "snapshot": snapshot.commit.id, **known}
+
+
+def _named(columns: "Iterable[Column]", names: Sequence[str]) -> "list[Column]":
+    return [column.alias(name) for column, name in zip(columns, names, strict=True)]
+
+
+def _most_alike(values: pa.ChunkedArray) -> int:
+    """Return how often the most frequent value occurs."""
+    found = pc.max(pc.struct_field(pc.value_counts(values), "counts")).as_py()
+    return int(found or 0)
+
+
+def _add_up(numbers: Iterable[int | None]) -> int | None:
+    known = list(numbers)
+    return None if None in known else sum(each for each in known if each is not None)
 
 
 def _joins_once(edge: EdgeType) -> bool:

@@ -13,12 +13,14 @@ from omnigraph.query.expr import (
     Collect,
     ColumnRef,
     Constant,
+    EntityKind,
     EntityType,
     EveryRow,
     Expr,
     ListOf,
     Now,
     ParamRef,
+    PropertyRef,
     VariableRef,
 )
 from omnigraph.query.plan import Aggregate as Grouping
@@ -35,7 +37,7 @@ from omnigraph.read.spark.matches import (
 )
 from omnigraph.read.spark.overflow import check_sum, sum_counts
 from omnigraph.read.spark.sums import sum_groups
-from omnigraph.schema.types import is_integer
+from omnigraph.schema.types import FLOATS, is_integer
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -94,6 +96,8 @@ def group(expressions: FrameExpressions, plan: Grouping, names: ColumnNames) -> 
     keys = [
         _GroupKey(each.name, type_of(each.expr), show(expressions, each.expr)) for each in plan.keys
     ]
+    if _are_groups(expressions, plan):
+        return _count_rows(expressions, plan, keys, names)
     groups = _KeyedFrame(expressions.matches.frame, keys, names)
     aggregation = _FrameAggregation(expressions, groups, names)
     collects = {each.name: each.expr for each in plan.aggregates if isinstance(each.expr, Collect)}
@@ -102,6 +106,63 @@ def group(expressions: FrameExpressions, plan: Grouping, names: ColumnNames) -> 
             aggregation.add(column.name, column.expr)
     found = aggregation.matches()
     return _with_lists(expressions, groups, found, collects, names) if collects else found
+
+
+def _are_groups(expressions: FrameExpressions, plan: Grouping) -> bool:
+    """Return whether every row is a group of its own, of which only the rows are counted.
+
+    So it is when the keys tell which nodes a row is of: no two rows are of the same ones.
+    """
+    matches = expressions.matches
+    if matches.columns or not matches.entities or not all(map(_counts, plan.aggregates)):
+        return False
+    given: dict[str, set[str]] = {}
+    for each in plan.keys:
+        if not isinstance(each.expr, PropertyRef) or each.expr.type in FLOATS:
+            return False
+        given.setdefault(each.expr.variable or "", set()).add(each.expr.property)
+    return all(
+        _tell_apart(expressions, entity.kind, given.get(name, set()))
+        for name, entity in matches.entities.items()
+    )
+
+
+def _counts(column: Named) -> bool:
+    expr = column.expr
+    return isinstance(expr, Aggregate) and expr.function == "count" and not expr.distinct
+
+
+def _tell_apart(expressions: FrameExpressions, kind: EntityType, given: set[str]) -> bool:
+    """Return whether properties tell a node from all others that a variable can stand for."""
+    if len(kind.types) != 1 or kind.kind is not EntityKind.NODE:
+        return False
+    key = expressions.execution.reader.stored(kind.types[0]).key
+    return "id" in given or (bool(key) and given.issuperset(key))
+
+
+def _count_rows(
+    expressions: FrameExpressions, plan: Grouping, keys: "Sequence[_GroupKey]", names: ColumnNames
+) -> FrameMatches:
+    """Return the rows with their keys, and with their weights as counts."""
+    matches = expressions.matches
+    weight = fn.lit(1) if matches.weight is None else fn.col(matches.weight)
+    columns = {each.name: ComputedColumn(each.kind, names.new()) for each in keys}  # type: ignore[arg-type]
+    made = [each.value.alias(columns[each.name].column) for each in keys]
+    for each in plan.aggregates:
+        assert isinstance(each.expr, Aggregate)
+        columns[each.name] = ComputedColumn(each.expr.type, names.new())
+        number = fn.when(_is_present(expressions, each.expr), weight).otherwise(0)
+        made.append(number.cast("bigint").alias(columns[each.name].column))
+    return FrameMatches(matches.frame.select(*made), columns=columns)
+
+
+def _is_present(expressions: FrameExpressions, expr: Aggregate) -> "Column":
+    """Return where the argument of a count is not null; what was only counted never is."""
+    argument, entities = expr.argument, expressions.matches.entities
+    is_counted = isinstance(argument, VariableRef) and argument.variable not in entities
+    if is_counted or isinstance(argument, EveryRow):
+        return fn.lit(col=True)
+    return expressions.value(argument).isNotNull()
 
 
 def _with_lists(
@@ -208,12 +269,9 @@ class _FrameAggregation:
     def _count(self, expr: Aggregate) -> "Column":
         argument, entities = expr.argument, self._expressions.matches.entities
         is_counted = isinstance(argument, VariableRef) and argument.variable not in entities
-        if is_counted or isinstance(argument, EveryRow):
-            present = fn.lit(col=True)  # what was only counted is never null
-        elif expr.distinct:
+        if expr.distinct and not is_counted and not isinstance(argument, EveryRow):
             return fn.count_distinct(unify_zeros(self._value(expr), type_of(argument)))
-        else:
-            present = self._value(expr).isNotNull()
+        present = _is_present(self._expressions, expr)
         if self._weight is None:
             return fn.count(fn.when(present, 1))
         weights = fn.when(present, fn.col(self._weight))

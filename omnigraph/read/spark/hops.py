@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def walk(
     scans: SnapshotFrames, starts: EntityFrame, expand: Expand, target: EntityType
 ) -> LinkFrame:
-    """Return every start with each node whose shortest distance is within the hops.
+    """Return every different start with each node whose shortest distance is within the hops.
 
     A start reaches itself by no hops, or else only by a self-loop, at distance 1.
     """
@@ -61,7 +61,7 @@ class _FrameWalk:
         self, first: Sequence[DirectedEdge], onward: Sequence[DirectedEdge]
     ) -> "DataFrame":
         """Return the pairs from one job, each of whose tasks holds all edges."""
-        starts = self._starts.frame.select(list(self._starts.entity.identity))
+        starts = self._bound().select(list(self._starts.entity.identity)).distinct()
         walk = HeldWalk.along(
             self._frames.reader, (first, onward), self._numbers, self._expand.hops
         )
@@ -96,7 +96,11 @@ class _FrameWalk:
     def _start(self) -> "DataFrame":
         """Return each start paired with itself."""
         columns = [fn.col(name) for name in self._starts.entity.identity]
-        return self._starts.frame.select(*columns, *columns).toDF(*self._names)
+        return self._bound().select(*columns, *columns).toDF(*self._names).distinct()
+
+    def _bound(self) -> "DataFrame":
+        """Return the rows that have a start."""
+        return self._starts.frame.filter(fn.col(self._starts.entity.id).isNotNull())
 
     def _own_pairs(self, begun: "DataFrame") -> "DataFrame":
         """Return each start paired with itself, if the target can have its type."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from math import inf, prod
 from typing import TYPE_CHECKING, assert_never
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from omnigraph.query.checked import OrderKey
 from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import Aggregate as AggregateExpr
 from omnigraph.query.expr import (
+    And,
     Call,
     ColumnRef,
     EntityKind,
@@ -23,7 +25,10 @@ from omnigraph.query.expr import (
     PropertyRef,
     TextMatch,
     VariableRef,
+    columns_of,
+    may_fail,
     parts,
+    variables,
 )
 from omnigraph.query.plan import (
     Aggregate,
@@ -52,7 +57,7 @@ from omnigraph.read.operators.scan import point_ids
 from omnigraph.read.spark.copies import Copies
 from omnigraph.read.spark.counting import FrameCounter, repeat_rows
 from omnigraph.read.spark.expressions import FrameExpressions, evaluate_fixed, unify_zeros
-from omnigraph.read.spark.frames import EntityFrame, LinkFrame, SnapshotFrames
+from omnigraph.read.spark.frames import FEW_ROWS, EntityFrame, LinkFrame, SnapshotFrames
 from omnigraph.read.spark.grouping import FIXED, drop_duplicates, group, project
 from omnigraph.read.spark.hops import walk
 from omnigraph.read.spark.matches import (
@@ -77,17 +82,25 @@ if TYPE_CHECKING:
 # Up to this many first rows are gathered by one task; of more, the rest is cut off on arrival.
 _MOST_GATHERED = 100_000
 _MOST_SHARES = 32
+# Up to this many expected rows are sent to all tasks when they meet so many times as many.
+_MOST_SENT = 10_000
+# Code that Spark makes for a whole stage holds all rows that joins make of one row.
+_MOST_MADE = 1 << 18
+_MANY_TIMES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredPlan:
     """A frame with the sorted rows of a result, and which of them are the result.
 
-    The result is the rows from `first` up to `last`, which is None for all.
+    The result is the rows from `first` up to `last`, which is None for all. Of `few` rows, one job
+    sends all. A `narrow` plan makes no more of one row than a task can hold.
     """
 
     matches: FrameMatches
     pack: BatchPacking
+    few: bool
+    narrow: bool
     first: int = 0
     last: int | None = None
 
@@ -98,9 +111,13 @@ def lower(
     spark: "SparkSession",
     slices: int,
     copies: Copies | None = None,
+    expected: Sequence[float] = (),
 ) -> LoweredPlan:
-    """Return the frame of a plan, sorted into `slices` slices."""
-    return _Lowering(execution, plan, spark, slices, copies).lower(plan)
+    """Return the frame of a plan, sorted into `slices` slices.
+
+    About as many rows are expected after each operator; nothing depends on it but the time.
+    """
+    return _Lowering(execution, plan, spark, slices, copies).lower(plan, expected)
 
 
 class _Lowering:
@@ -121,10 +138,11 @@ class _Lowering:
         self._search = FrameSearch(execution, self.frames)
         self._fields: Mapping[str, list[TypedProperty]] = find_properties(plan.operators, catalog)
         self._cut: tuple[int, int | None] = (0, None)
-        self._one = FrameMatches(spark.range(1).toDF(self.frames.names.new()))
+        self._made = 1.0
+        self._one = FrameMatches(spark.range(1))
 
-    def lower(self, plan: ReadPlan) -> LoweredPlan:
-        matches = self._execute(self._one, plan.operators)
+    def lower(self, plan: ReadPlan, expected: Sequence[float]) -> LoweredPlan:
+        matches = self._execute(self._one, plan.operators, expected)
         catalog = self._execution.reader.snapshot.catalog
         kinds = [result_type(each.type, catalog) for each in plan.columns]
         at = {name: place for place, name in enumerate(matches.frame.columns)}
@@ -136,9 +154,16 @@ class _Lowering:
             else:
                 places.append(_cast(evaluate_fixed(self._execution, computed.fixed), kind))
         named = zip((each.name for each in plan.columns), kinds, strict=True)
-        return LoweredPlan(matches, BatchPacking(pa.schema(list(named)), tuple(places)), *self._cut)
+        pack = BatchPacking(pa.schema(list(named)), tuple(places))
+        is_few = self._slices == 1 or _is_gathered(matches)
+        return LoweredPlan(matches, pack, is_few, self._made <= _MOST_MADE, *self._cut)
 
-    def _execute(self, matches: FrameMatches, operators: Sequence[Operator]) -> FrameMatches:
+    def _execute(
+        self,
+        matches: FrameMatches,
+        operators: Sequence[Operator],
+        expected: Sequence[float] = (),
+    ) -> FrameMatches:
         tally = FrameCounter(self)
         for at, operator in enumerate(operators):
             if isinstance(operator, NodeScan | Expand):
@@ -150,6 +175,8 @@ class _Lowering:
                 matches = tally.apply(matches)
             following = operators[at + 1] if at + 1 < len(operators) else None
             matches = self._execute_operator(matches, operator, following)
+            rows = expected[at] if at < len(expected) else None
+            matches = replace(matches, expected=rows)
         return tally.apply(matches)
 
     def _execute_operator(
@@ -169,17 +196,20 @@ class _Lowering:
             case Optional():
                 return self._match_optional(matches, operator)
             case Rank():
+                self._made = inf
                 return self._search.rank(matches, operator)
             case Aggregate(keys, aggregates):
                 rows = self._search_texts(matches, (each.expr for each in (*keys, *aggregates)))
                 rows, counted = self._compute_arguments(rows, aggregates)
                 grouping = replace(operator, aggregates=counted)
-                return group(self._expressions(rows), grouping, self.frames.names)
+                found = group(self._expressions(rows), grouping, self.frames.names)
+                return replace(found, most=self._most_groups(matches, keys))
             case Project(columns):
                 is_once = isinstance(following, Distinct)
                 rows = replace(matches, weight=None) if is_once else repeat_rows(matches)
                 rows = self._search_texts(rows, (column.expr for column in columns))
-                return project(self._expressions(rows), columns, self.frames.names)
+                found = project(self._expressions(rows), columns, self.frames.names)
+                return replace(found, most=rows.most)
             case Distinct():
                 return drop_duplicates(matches, self.frames.names)
             case Order():
@@ -190,12 +220,25 @@ class _Lowering:
             case Limit():
                 return self._limit(repeat_rows(matches), operator)
             case Union() | Path():
+                self._made = inf
                 return self._unite(operator)
             case _:
                 assert_never(operator)
 
     def _expressions(self, matches: FrameMatches) -> FrameExpressions:
         return FrameExpressions(self._execution, matches)
+
+    def _most_groups(self, matches: FrameMatches, keys: Sequence[Named]) -> int | None:
+        """Return how many groups there are at most: one for each node that the keys are read of."""
+        if any(columns_of(each.expr) for each in keys):
+            return None
+        names = set().union(*(variables(each.expr) for each in keys))
+        if any(name not in matches.entities for name in names):
+            return None
+        return prod(1 + self._count(matches.entities[name].kind.types) for name in names)
+
+    def _count(self, types: Iterable[str]) -> int:
+        return sum(map(self._execution.reader.count, types))
 
     def _compute_arguments(
         self, matches: FrameMatches, aggregates: Sequence[Named]
@@ -263,13 +306,17 @@ class _Lowering:
         frame, rows = found.frame.select(list(entity.columns)), matches.frame
         if matches is self._one:
             return matches.bind(frame, scan.variable, entity)
+        self._made = inf  # such a join can only be stopped between two rows that it reads
         if matches.entities and self._slices > 1:
             # Each row becomes many: tasks share them, and can be stopped between two of them.
             rows = rows.repartition(min(self._slices, _MOST_SHARES))
         return matches.bind(rows.crossJoin(frame), scan.variable, entity)
 
     def _filter(self, matches: FrameMatches, filters: Sequence[Predicate]) -> FrameMatches:
-        for predicate in filters:
+        # What can fail is asked of the rows that the conditions before it have kept.
+        can_fail = any(map(may_fail, filters))
+        together = filters if can_fail or len(filters) < 2 else (And(tuple(filters)),)
+        for predicate in together:
             matches = self._search_texts(matches, (predicate,))
             truth = self._expressions(matches).truth(predicate)
             matches = replace(matches, frame=matches.frame.filter(truth))
@@ -286,29 +333,37 @@ class _Lowering:
 
     def _follow_edges(self, matches: FrameMatches, expand: Expand) -> FrameMatches:
         source = matches.entities[expand.source]
-        kept = matches.frame.filter(fn.col(source.id).isNotNull())
-        matches = replace(matches, frame=kept)
         if expand.closes:
             return self._keep_joined(matches, expand, source, matches.entities[expand.target])
-        starts = EntityFrame(kept.select(list(source.identity)).distinct(), source)
-        linked = self._link(expand, starts, self._bind(expand))
+        linked = self._link(expand, EntityFrame(matches.frame, source), self._bind(expand))
         on = list(zip(source.identity, linked.start.identity, strict=True))
-        found = matches.bind(join(kept, linked.frame, on), expand.target, linked.end)
+        edges = self._count(step.edge for step in expand.steps)
+        rows = self._sent_if_few(matches, edges).frame
+        self._made *= inf if linked.most is None else max(linked.most, 1)
+        found = matches.bind(join(rows, linked.frame, on), expand.target, linked.end)
         if linked.edge is not None and expand.edge_variable is not None:
             found = found.bind(found.frame, expand.edge_variable, linked.edge)
         found = self._add_properties(found, expand.target)
         return self._filter(found, (*expand.filters, *expand.edge_filters))
 
+    def _sent_if_few(self, matches: FrameMatches, others: int) -> FrameMatches:
+        """Return the rows so that they go to all tasks if few meet many: Spark does not know it."""
+        rows = matches.expected
+        if rows is None or rows > _MOST_SENT or others < max(FEW_ROWS, rows * _MANY_TIMES):
+            return matches
+        return replace(matches, frame=matches.frame.hint("broadcast"))
+
     def _keep_joined(
         self, matches: FrameMatches, expand: Expand, source: EntityColumns, target: EntityColumns
     ) -> FrameMatches:
         """Return the rows whose two bound ends are joined; with a named edge, one for each edge."""
-        starts = EntityFrame(matches.frame.select(list(source.identity)).distinct(), source)
+        starts = EntityFrame(matches.frame, source)
         linked = self._link(expand, starts, target.kind, repeated=True)
         ends = (*linked.start.identity, *linked.end.identity)
         on = list(zip((*source.identity, *target.identity), ends, strict=True))
         if linked.edge is None or expand.edge_variable is None:
             return replace(matches, frame=join(matches.frame, linked.frame, on, "left_semi"))
+        self._made = inf
         frame = join(matches.frame, linked.frame, on)
         found = matches.bind(frame, expand.edge_variable, linked.edge)
         return self._filter(found, expand.edge_filters)
@@ -442,6 +497,9 @@ class _Lowering:
             return matches
         if limit is not None and self._is_gathered(limit):
             return replace(matches, frame=matches.frame.orderBy(*keys))
+        if _is_gathered(matches):
+            assert matches.most is not None
+            return replace(matches, frame=matches.frame.orderBy(*keys).limit(matches.most))
         sliced = matches.frame.repartitionByRange(self._slices, *keys)
         return replace(matches, frame=sliced.sortWithinPartitions(*keys))
 
@@ -454,7 +512,7 @@ class _Lowering:
             return matches
         assert last is not None
         frame = matches.frame.limit(last)
-        return replace(matches, frame=frame.offset(first) if first else frame)
+        return replace(matches, frame=frame.offset(first) if first else frame, most=last)
 
     def _is_gathered(self, limit: Limit) -> bool:
         last = last_row(self._execution, limit)
@@ -482,6 +540,11 @@ class _Lowering:
         if isinstance(kind, EntityType):
             return [value[ID], value[TYPE]]
         return [unify_zeros(value, kind)]
+
+
+def _is_gathered(matches: FrameMatches) -> bool:
+    """Return whether the rows are so few that one task sorts them."""
+    return matches.most is not None and matches.most <= _MOST_GATHERED
 
 
 def _shown(matches: FrameMatches, column: ResultColumn) -> Expr:

@@ -83,17 +83,28 @@ class ComputedColumn:
 
 @dataclass(frozen=True, slots=True)
 class FrameMatches:
-    """Rows with variables and computed columns. A row of weight n stands for n equal rows."""
+    """Rows with variables and computed columns. A row of weight n stands for n equal rows.
+
+    About as many rows are `expected`, and there are never more than `most`; None is not known.
+    """
 
     frame: "DataFrame"
     entities: Mapping[str, EntityColumns] = field(default_factory=dict)
     columns: Mapping[str, ComputedColumn] = field(default_factory=dict)
     weight: str | None = None
     found: Mapping[TextMatch, str] = field(default_factory=dict)
+    expected: float | None = None
+    most: int | None = None
 
     def bind(self, frame: "DataFrame", variable: str, entity: EntityColumns) -> "FrameMatches":
         """Return these matches in `frame`, which holds one more variable."""
-        return replace(self, frame=frame, entities={**self.entities, variable: entity})
+        return replace(
+            self,
+            frame=frame,
+            entities={**self.entities, variable: entity},
+            expected=None,
+            most=None,
+        )
 
     def filter(self, condition: "Column") -> "FrameMatches":
         """Return the rows for which a condition is true."""

@@ -18,11 +18,12 @@ _DIVIDED = {
     "spark.sql.execution.rangeExchange.sampleSizePerPartition": "20",
 }
 _WITHOUT_CODE = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-# Whole-stage code would hold in memory all the rows that a chain of joins makes of one row.
+# Whole-stage code holds in memory all the rows that a chain of joins makes of one row.
+_WHOLE_STAGE = "spark.sql.codegen.wholeStage"
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
-    "spark.sql.codegen.wholeStage": "false",
+    _WHOLE_STAGE: "false",
     # Copies hold times of any century as they are.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
@@ -43,3 +44,8 @@ def open_session(rows: float, spark: "SparkSession") -> "tuple[SparkSession, int
         own.conf.set(name, value)
     register(own)
     return own, slices
+
+
+def set_compiled(own: "SparkSession", *, whole_stages: bool) -> None:
+    """Let Spark make code for whole stages or not, and with it read copies by columns."""
+    own.conf.set(_WHOLE_STAGE, str(whole_stages).lower())

@@ -35,15 +35,16 @@ class BatchPacking:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for start in range(0, batch.num_rows, _ROWS):
-                packed = self._batch(batch.slice(start, _ROWS))
+                packed = bytes(self.batch(batch.slice(start, _ROWS)).serialize())
                 yield pa.record_batch([pa.array([packed], pa.binary())], schema=_PACKED)
 
-    def _batch(self, batch: pa.RecordBatch) -> bytes:
+    def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch of the frame as one of the result."""
         arrays = [
             self._column(batch, place, field.type)
             for place, field in zip(self.places, self.schema, strict=True)
         ]
-        return bytes(pa.record_batch(arrays, schema=self.schema).serialize())
+        return pa.record_batch(arrays, schema=self.schema)
 
     def _column(self, batch: pa.RecordBatch, place: int | pa.Scalar, kind: pa.DataType) -> pa.Array:
         if not isinstance(place, int):

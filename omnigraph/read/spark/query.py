@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
+from omnigraph.data.derived.topology import Topology
 from omnigraph.data.result import ResultStream
 from omnigraph.errors import BudgetError, CancelledError, SparkError
 from omnigraph.query.plan import ReadPlan
 from omnigraph.read.execution import PlanRequest
+from omnigraph.read.planner.planner import arrange_plan, expect_rows
 from omnigraph.read.road import count_rows_read
 from omnigraph.read.spark.computing import find_uncomputable
 from omnigraph.read.spark.copies import Copies
-from omnigraph.read.spark.estimate import estimate_rows
 from omnigraph.read.spark.lowering import LoweredPlan, lower
-from omnigraph.read.spark.opening import open_session
+from omnigraph.read.spark.opening import open_session, set_compiled
 from omnigraph.read.spark.overflow import find_overflow
 from omnigraph.read.sparse_reader import SparseReader
 from omnigraph.spark.choice import default_settings
@@ -40,11 +41,11 @@ def read_on_spark(
     snapshot: Snapshot,
     request: PlanRequest,
     settings: SparkSettings | None,
-    copies: Copies | None = None,
+    topology: Topology,
 ) -> ResultStream:
     """Return the rows of a plan from this process's Spark session, which is started if need be."""
     spark = session(settings or default_settings())
-    return stream_plan(plan, snapshot, request, spark, copies)
+    return stream_plan(plan, snapshot, request, spark, topology)
 
 
 def stream_plan(
@@ -52,19 +53,23 @@ def stream_plan(
     snapshot: Snapshot,
     request: PlanRequest,
     spark: "SparkSession",
-    copies: Copies | None = None,
+    topology: Topology,
 ) -> ResultStream:
     """Return the rows of a plan, which Spark begins to compute at once.
 
     Of the budget only the time counts: what does not fit into memory goes to Spark's disks.
     """
-    rows = max(count_rows_read(plan, snapshot), estimate_rows(plan.operators, snapshot))
-    own, slices = open_session(rows, spark)
+    copies = Copies.beside(topology)
+    plan = arrange_plan(plan, snapshot, topology, request.params).plan
+    expected = expect_rows(plan, snapshot, topology, request.params)
+    own, slices = open_session(max(count_rows_read(plan, snapshot), *expected), spark)
     watch = _Watch(Tag(own), request)
 
     def lowered(copies: Copies | None) -> LoweredPlan:
         execution = request.start(SparseReader(snapshot, {}))
-        return watch.over(lambda: lower(execution, plan, own, slices, copies))
+        found = watch.over(lambda: lower(execution, plan, own, slices, copies, expected))
+        set_compiled(own, whole_stages=found.narrow and slices > 1)
+        return found
 
     def lowered_again(failed: SparkError) -> LoweredPlan:
         if copies is None or not copies.used:
@@ -76,12 +81,12 @@ def stream_plan(
         found = lowered(copies)
     except SparkError as failed:
         found = lowered_again(failed)
-    batches = _read_batches(found, watch, slices, lowered_again)
+    batches = _read_batches(found, watch, lowered_again)
     return ResultStream(plan.name, found.pack.schema, batches)
 
 
 def _read_batches(
-    found: LoweredPlan, watch: "_Watch", slices: int, again: Callable[[SparkError], LoweredPlan]
+    found: LoweredPlan, watch: "_Watch", again: Callable[[SparkError], LoweredPlan]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a result; whoever stops before the end also ends the jobs.
 
@@ -89,9 +94,8 @@ def _read_batches(
     """
 
     def read(found: LoweredPlan) -> Iterator[pa.RecordBatch]:
-        packed = found.pack.frame(found.matches.frame)
-        rows = _collect_at_once(packed, watch) if slices == 1 else _collect_by_slice(packed, watch)
-        return _cut_rows(map(found.pack.unpack, rows), found.first, found.last)
+        batches = _collect_at_once(found, watch) if found.few else _collect_by_slice(found, watch)
+        return _cut_rows(batches, found.first, found.last)
 
     try:
         batches = read(found)
@@ -107,16 +111,22 @@ def _read_batches(
         watch.tag.interrupt()
 
 
-def _collect_at_once(packed: "DataFrame", watch: "_Watch") -> Iterator[bytes]:
-    """Yield packed batches from one job, which is faster when they are few."""
-    yield from (row[0] for row in watch.over(packed.collect))
+def _collect_at_once(found: LoweredPlan, watch: "_Watch") -> Iterator[pa.RecordBatch]:
+    """Yield batches from one job, and without tasks in Python: faster when the rows are few."""
+    rows = watch.over(found.matches.frame.toArrow)
+    yield from (found.pack.batch(each) for each in rows.to_batches())
 
 
-def _collect_by_slice(packed: "DataFrame", watch: "_Watch") -> Iterator[bytes]:
-    """Yield packed batches slice by slice, each from a job of its own.
+def _collect_by_slice(found: LoweredPlan, watch: "_Watch") -> Iterator[pa.RecordBatch]:
+    """Yield batches slice by slice, each from a job of its own.
 
     With one iterator over all slices, the JVM would hold every slice that it has sent.
     """
+    packed = found.pack.frame(found.matches.frame)
+    return map(found.pack.unpack, _packed_by_slice(packed, watch))
+
+
+def _packed_by_slice(packed: "DataFrame", watch: "_Watch") -> Iterator[bytes]:
     spark = watch.tag.spark
     if is_connect(spark):
         rows = watch.over(packed.toLocalIterator)
