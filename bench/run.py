@@ -31,6 +31,7 @@ WORKLOADS = (
     "fleet",
     "pipeline",
     "loads",
+    "phases",
     "spark_queries",
 )
 _RECORD = RESULTS / "run.json"

@@ -12,6 +12,7 @@ threeway       combines rows of one type that both sides changed, or reports a c
 bases          with several merge bases, applies what all of them agree on
 virtual_base   merges several bases with each other first, row by row
 bulk           merges the changed rows of one type in tasks, one bucket of ids each
+stored_change  what a merge changes in one type, kept in files where tasks read it
 patch          sets the values that were given for conflicts, which are neither ours nor theirs
 settle         where the sides break a rule together, takes the rows of the chosen side
 conflict       one row that two sides changed incompatibly, and the choices that resolve it

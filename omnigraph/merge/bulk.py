@@ -1,6 +1,6 @@
 """Bulk: merges the changed rows of one type in tasks, one bucket of ids each."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
@@ -15,6 +15,7 @@ from omnigraph.merge.conflict import Side
 from omnigraph.merge.diff import TableDiff, match_rows
 from omnigraph.merge.row_change import Op
 from omnigraph.merge.rowmerge import MergedType, SideDiffs, TypeMerge, merge_rows, without
+from omnigraph.merge.stored_change import Soundness, StoredChange, StoredPart
 from omnigraph.merge.threeway import Terms
 from omnigraph.schema.catalog import StoredType
 from omnigraph.spark.choice import Engine, default_settings, runner_for_merge
@@ -27,6 +28,7 @@ from omnigraph.storage.reading import ADDRESS, Addresses, rows_at
 from omnigraph.storage.staging import Piece, TablePlace, place_of, with_pieces, write_pieces
 from omnigraph.storage.table import Table
 from omnigraph.syntax.problems import parse_choice
+from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.draft import TypeChange
 from omnigraph.write.indexing import build_indexes
 from omnigraph.write.load import keys
@@ -90,11 +92,27 @@ class TaskMerger:
         extent = _extent(type_merge)
         return extent.rows > self.most_held.rows or extent.bytes > self.most_held.bytes
 
-    def merged(self, type_merge: TypeMerge, terms: Terms) -> MergedType:
-        """Merge a type without writing; returns only what rules between rows read."""
+    def merged(self, type_merge: TypeMerge, terms: Terms, aside: Aside | None) -> MergedType:
+        """Merge a type without writing it; finds only what rules between rows read.
+
+        It is kept in files of `aside`; without that, this process holds it.
+        """
         self.progress.begin("merging", _extent(type_merge).rows)
-        found = self._run(type_merge, partial(_check_bucket, _Bucket.of(type_merge, terms)))
-        return _joined(type_merge, found)
+        bucket = _Bucket.of(type_merge, terms)
+        if aside is None:
+            return _joined(type_merge, self._run(type_merge, partial(_check_bucket, bucket)))
+        parts = self._run(type_merge, partial(_store_bucket, bucket, aside))
+        kept = StoredChange(type_merge.stored, type_merge.ours, tuple(each.part for each in parts))
+        joined = _joined(type_merge, [each.merged for each in parts])
+        return replace(joined, change=kept.unread(), kept=kept)
+
+    def soundness(
+        self, ours: Snapshot, changes: Mapping[str, StoredChange], aside: Aside
+    ) -> Soundness:
+        """Return whether the rules between rows hold on what a merge would leave."""
+        rows = sum(each.row_count + each.gone_count for each in changes.values())
+        size = sum(each.row_count * each.ours.row_bytes for each in changes.values())
+        return Soundness(ours, changes, self._runner(Extent(rows, size)), aside)
 
     def written(
         self, type_merge: TypeMerge, terms: Terms, change: TypeChange, settled: pa.Array
@@ -240,6 +258,24 @@ def _read_parcels(
         rows = pa.concat_tables([_NOTHING, *parts]).sort_by("address")
         found.append((rows["address"].to_numpy(), to_array(rows["id"])))
     return found[0], found[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredBucket:
+    """The merge of a bucket, and its rows in files."""
+
+    merged: MergedType
+    part: StoredPart
+
+
+def _store_bucket(bucket: _Bucket, aside: Aside, parcels: Sequence[Parcel]) -> _StoredBucket:
+    """Merge a bucket, check its rows, and store what rules between rows read."""
+    merged = _check_bucket(bucket, parcels)
+    addresses = _addresses_in_ours(parcels, merged.change.hidden)
+    part = StoredPart.of(merged.change, addresses, aside)
+    # A slice without rows would carry all of them to the driver.
+    nothing = TypeChange(bucket.stored, merged.change.rows.schema.empty_table())
+    return _StoredBucket(replace(merged, change=nothing), part)
 
 
 def _check_bucket(bucket: _Bucket, parcels: Sequence[Parcel]) -> MergedType:

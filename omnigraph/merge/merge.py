@@ -1,6 +1,7 @@
 """Merge: three-way merge of two branches, as one commit or not at all."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Protocol
@@ -23,6 +24,7 @@ from omnigraph.merge.patch import ConflictPatch
 from omnigraph.merge.row_change import Op
 from omnigraph.merge.rowmerge import MergedType, TypeMerge, in_order, merge_rows
 from omnigraph.merge.settle import Settling, stored_type
+from omnigraph.merge.stored_change import Soundness, StoredChange
 from omnigraph.merge.threeway import Terms
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.migration import plan_schema_migration
@@ -45,6 +47,7 @@ from omnigraph.versioning.writes import (
 )
 from omnigraph.write.draft import Draft, TypeChange, incident
 from omnigraph.write.filling import VectorFiller, join_models
+from omnigraph.write.load.aside import Aside, new_aside
 from omnigraph.write.resolve import Resolution, join_in
 
 _KINDS = {
@@ -64,8 +67,16 @@ class BulkMerger(Protocol):
     def takes(self, type_merge: TypeMerge) -> bool:
         """Whether a type is merged this way."""
 
-    def merged(self, type_merge: TypeMerge, terms: Terms) -> MergedType:
-        """Merge a type without writing; returns only what rules between rows read."""
+    def merged(self, type_merge: TypeMerge, terms: Terms, aside: Aside | None) -> MergedType:
+        """Merge a type without writing it; finds only what rules between rows read.
+
+        It is kept in files of `aside`; without that, this process holds it.
+        """
+
+    def soundness(
+        self, ours: Snapshot, changes: Mapping[str, StoredChange], aside: Aside
+    ) -> Soundness:
+        """Return whether the rules between rows hold on what a merge would leave."""
 
     def written(
         self, type_merge: TypeMerge, terms: Terms, change: TypeChange, settled: pa.Array
@@ -140,11 +151,13 @@ def merge(
     """
 
     def propose(ours: Snapshot) -> Proposal[_MergePlan]:
-        planned = _plan_merge(repository, ours, pinned or repository.snapshot_of(source), options)
-        found = planned.result(source, target)
-        if found.outcome is Outcome.ALREADY_UP_TO_DATE:
-            return Proposal(None, planned)
-        return Proposal(planned.write_set(found, options, planned.theirs.commit.id), planned)
+        theirs = pinned or repository.snapshot_of(source)
+        with _new_aside(repository, options) as aside:
+            planned = _plan_merge(repository, ours, theirs, options, aside)
+            found = planned.result(source, target)
+            if found.outcome is Outcome.ALREADY_UP_TO_DATE:
+                return Proposal(None, planned)
+            return Proposal(planned.write_set(found, options, planned.theirs.commit.id), planned)
 
     done = transact(repository, options.intent(target, "merge", source), propose)
     if done.finding is None:
@@ -175,15 +188,16 @@ def revert(repository: Repository, commit_id: str, target: str, options: MergeOp
     repository.check_writable()
     undone, before = _around(repository, commit_id)
 
-    def planned_on(ours: Snapshot) -> _MergePlan:
-        return _plan_revert(repository, undone, before, ours, options)
+    def planned_on(ours: Snapshot, aside: Aside | None = None) -> _MergePlan:
+        return _plan_revert(repository, undone, before, ours, options, aside)
 
     def propose(ours: Snapshot) -> Proposal[_MergePlan]:
-        planned = planned_on(ours)
-        found = planned.result(commit_id, target)
-        if not (planned.changes or found.conflicts or planned.sides.schema is not None):
-            return Proposal(None, planned)
-        return Proposal(planned.write_set(found, options, None), planned)
+        with _new_aside(repository, options) as aside:
+            planned = planned_on(ours, aside)
+            found = planned.result(commit_id, target)
+            if not (planned.changes or found.conflicts or planned.sides.schema is not None):
+                return Proposal(None, planned)
+            return Proposal(planned.write_set(found, options, None), planned)
 
     done = transact(repository, options.intent(target, "revert", commit_id), propose)
     if done.commit is None:
@@ -221,9 +235,10 @@ def _plan_revert(
     before: Snapshot,
     ours: Snapshot,
     options: MergeOptions,
+    aside: Aside | None = None,
 ) -> "_MergePlan":
     sides = Sides((undone,), ours, before, ours)
-    planned = _MergePlan(aligned(repository, sides, options.deadline))
+    planned = _MergePlan(aligned(repository, sides, options.deadline), aside=aside)
     planned.plan(options)
     return planned
 
@@ -239,14 +254,30 @@ def _refuse_drops(undone: Snapshot, before: Snapshot) -> None:
         )
 
 
+@contextmanager
+def _new_aside(repository: Repository, options: MergeOptions) -> Iterator[Aside | None]:
+    """Return a folder for what a bulk merge keeps until it is written."""
+    aside = None if options.bulk is None else new_aside(repository.store)
+    try:
+        yield aside
+    finally:
+        if aside is not None:
+            aside.discard()
+
+
 def _plan_merge(
-    repository: Repository, ours: Snapshot, theirs: Snapshot, options: MergeOptions
+    repository: Repository,
+    ours: Snapshot,
+    theirs: Snapshot,
+    options: MergeOptions,
+    aside: Aside | None = None,
 ) -> "_MergePlan":
     bases = history.merge_bases(repository, ours.commit.id, theirs.commit.id)
     sides = Sides(tuple(repository.pin(base) for base in bases), ours, theirs, ours)
     planned = _MergePlan(sides)
     if planned.outcome is Outcome.MERGED:
-        planned = _MergePlan(aligned(repository, sides, options.deadline), _root(repository, sides))
+        root = _root(repository, sides)
+        planned = _MergePlan(aligned(repository, sides, options.deadline), root, aside)
         planned.plan(options)
     elif planned.outcome is Outcome.FAST_FORWARD and options.resolutions.joined:
         hint = "make the nodes one by `resolve` on the branch"
@@ -268,16 +299,21 @@ def _root(repository: Repository, sides: Sides) -> Snapshot | None:
 
 @dataclass(slots=True)
 class _MergePlan:
-    """A planned merge: what changes for us, and what conflicts."""
+    """A planned merge: what changes for us, and what conflicts.
+
+    Of types that are `kept` in files of `aside`, `changes` has no rows.
+    """
 
     sides: Sides
     root: Snapshot | None = None
+    aside: Aside | None = None
     changes: dict[str, TypeChange] = field(default_factory=dict)
     adopted: set[str] = field(default_factory=set)
     conflicts: list[Conflict] = field(default_factory=list)
     looked_at: frozenset[str] = frozenset()
     counts: dict[str, Mapping[Op, int]] = field(default_factory=dict)
     bulky: dict[str, TypeMerge] = field(default_factory=dict)
+    kept: dict[str, StoredChange] = field(default_factory=dict)
     settled: Mapping[str, set[str]] = field(default_factory=dict)
     revalued: frozenset[str] = frozenset()
     models: dict[str, Models] = field(default_factory=dict)
@@ -315,12 +351,50 @@ class _MergePlan:
             name = type_merge.stored.name
             self.counts[name] = merged.counts
             self.conflicts += merged.conflicts
-            if not merged.change.is_empty:
+            if merged.kept is not None and not merged.kept.is_empty:
+                self.kept[name] = merged.kept
+            if name in self.kept or not merged.change.is_empty:
                 self.changes[name] = in_order(merged.change)
                 self.adopted |= {name} if merged.adopts else set()
             if merged.violations is not None:
                 known[name] = merged.violations
         options.check()
+        if self.kept and not any(known.values()) and self._is_sound(options):
+            for change in self.changes.values():
+                self._join_models(change.stored)
+            return
+        self._read_kept(options, held)
+        self._settle_all(options, known)
+
+    def _is_sound(self, options: MergeOptions) -> bool:
+        """Whether nothing is left to settle: both sides go together, and no rule is broken."""
+        chosen = options.resolutions
+        if self.conflicts or self.sides.violations or chosen.values or chosen.joined:
+            return False
+        assert options.bulk is not None
+        assert self.aside is not None
+        every = {
+            name: self.kept.get(name) or self._as_kept(change, self.aside)
+            for name, change in self.changes.items()
+        }
+        soundness = options.bulk.soundness(self.ours, every, self.aside)
+        self.looked_at = soundness.looked_at
+        return soundness.holds()
+
+    def _as_kept(self, change: TypeChange, aside: Aside) -> StoredChange:
+        return StoredChange.held(change, self.ours.table(change.stored.identity), aside)
+
+    def _read_kept(self, options: MergeOptions, held: int) -> None:
+        """Hold the rows that were kept in files, so that they can be settled."""
+        for name, kept in self.kept.items():
+            change = kept.read()
+            held += change.rows.nbytes + change.gone.nbytes
+            options.deadline.check_bytes(held)
+            self.changes[name] = in_order(change)
+        self.kept.clear()
+
+    def _settle_all(self, options: MergeOptions, known: dict[str, tuple[Violation, ...]]) -> None:
+        """Make nodes one, set values and take sides as was chosen; what is left is a conflict."""
         self._join_nodes(options.resolutions)
         patch = ConflictPatch(self.ours, dict(options.resolutions.values), self.changes)
         self.conflicts = patch.settle(self.conflicts)
@@ -393,7 +467,7 @@ class _MergePlan:
         is_patched |= name in _joined_types(self.ours, options.resolutions)
         if options.bulk is not None and not is_patched and options.bulk.takes(type_merge):
             self.bulky[name] = type_merge
-            return options.bulk.merged(type_merge, options.terms)
+            return options.bulk.merged(type_merge, options.terms, self.aside)
         return merge_rows(type_merge, type_merge.side_diffs(), options.terms)
 
     def write_set(self, found: Merge, options: MergeOptions, merged: str | None) -> WriteSet:

@@ -11,6 +11,7 @@ from omnigraph.merge.bases import Agreement, drop_repeats
 from omnigraph.merge.conflict import Conflict
 from omnigraph.merge.diff import TableDiff, diff_of
 from omnigraph.merge.row_change import Op
+from omnigraph.merge.stored_change import StoredChange
 from omnigraph.merge.threeway import SideChanges, Terms, Threeway
 from omnigraph.merge.virtual_base import VirtualBase
 from omnigraph.schema.arrow import arrow_schema
@@ -56,7 +57,8 @@ class MergedType:
     """The merge of one type: its change for us, what they did to it, and what is unresolved.
 
     With `adopts` our rows would become exactly theirs. `violations` are those of single rows, as
-    far as they were checked already; then the rows hold only what the rules between rows read.
+    far as they were checked already; then the rows hold only what the rules between rows read. If
+    the change is `kept` in files, it has no rows here.
     """
 
     change: TypeChange
@@ -64,6 +66,7 @@ class MergedType:
     adopts: bool
     conflicts: tuple[Conflict, ...] = ()
     violations: tuple[Violation, ...] | None = None
+    kept: StoredChange | None = None
 
 
 def merge_rows(type_merge: TypeMerge, diffs: Sequence[SideDiffs], terms: Terms) -> MergedType:

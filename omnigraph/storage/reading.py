@@ -20,6 +20,8 @@ ADDRESS = "_rowaddr"
 # An address is the number of a fragment and, in so many bits, the offset of the row in it.
 OFFSET_BITS = 32
 _MOST_TAKEN = 64
+_MOST_SAMPLED_FRAGMENTS = 16
+_SAMPLE_SEED = 7
 
 
 @dataclass(slots=True)
@@ -94,6 +96,21 @@ def first_rows(table: Table, columns: Sequence[str], most: int) -> Iterator[pa.R
             columns=list(columns), with_row_address=True, scan_in_order=True, limit=most
         )
         yield from (unpack_rows(count_bytes(each)) for each in scanner.to_batches())
+
+
+def sample_rows(table: Table, columns: Sequence[str], most: int) -> pa.Table:
+    """Return about `most` rows from all over a table, or all of a small one; always the same."""
+    chance = np.random.default_rng(_SAMPLE_SEED)
+    with report_as(f"cannot read {table.path}"):
+        every = table.dataset.get_fragments()
+        fragments = every[:: max(1, len(every) // _MOST_SAMPLED_FRAGMENTS)]
+        found = []
+        for fragment in fragments:
+            rows, wanted = fragment.count_rows(), -(-most // len(fragments))
+            offsets = np.sort(chance.choice(rows, min(rows, wanted), replace=False))
+            found.append(fragment.take(offsets.tolist(), columns=list(columns)))
+        schema = pa.schema([table.schema.field(name) for name in columns])
+        return count_bytes(pa.concat_tables([schema.empty_table(), *found]))
 
 
 def rows_at(table: Table, addresses: Addresses, columns: Sequence[str]) -> pa.Table:

@@ -10,14 +10,17 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.errors import InputError, MergeConflictsError
+from omnigraph.merge import stored_change
 from omnigraph.merge.bulk import make_task_merger
 from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.merge import MergeOptions, merge, preview
 from omnigraph.merge.outcome import Merge
 from omnigraph.merge.rowmerge import TypeMerge
+from omnigraph.merge.stored_change import StoredChange
 from omnigraph.spark.session import SparkSettings
 from omnigraph.storage.delta import Extent
 from omnigraph.versioning.writes import Upsert
+from omnigraph.write.draft import TypeChange
 from tests.changes.town import do
 from tests.engine.worlds import World, random_world
 from tests.merging.nursery import IN_PARTS
@@ -135,6 +138,44 @@ def test_rules_that_are_broken_together_are_told_and_settled_in_parts_as_well(
     kinds = {each["kind"] for each in found["merge_conflicts"]}
     broken = {"DivergentUpdate", "OrphanEdge", "UniqueViolation", "CardinalityViolation"}
     assert kinds == (broken if side is None else set())
+
+
+PAIRS = {
+    "one value twice": ([person("dan", email="x@x")], [person("eve", email="x@x")]),
+    "a new edge to a node that is gone": ([remove("cy")], [edge("Likes", "bob", "cy")]),
+    "a node that goes under a new edge": ([edge("Likes", "bob", "cy")], [remove("cy")]),
+    "too many edges": ([edge("Joined", "ada", "chess")], [edge("Joined", "ada", "choir")]),
+    "too few edges": ([part_ways("chess", "ada", "Hosts")], [part_ways("chess", "bob", "Hosts")]),
+    "other values": ([person("dan", email="d@x")], [person("eve", email="e@x")]),
+    "a node without edges goes": ([update("ada", age=1)], [remove("cy")]),
+    "edges that may be": ([edge("Likes", "ada", "cy")], [edge("Joined", "bob", "choir")]),
+    "a value that moves on": ([update("ada", age=1)], [update("bob", email="other@x")]),
+}
+BROKEN = list(PAIRS)[:5]
+
+
+@pytest.mark.parametrize("few_gone", [0, 10])
+@pytest.mark.parametrize("name", PAIRS)
+def test_tasks_tell_whether_rules_hold_and_rows_are_held_only_where_they_do_not(
+    graph: Graph, name: str, few_gone: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_change, "_FEW_GONE", few_gone)
+    held: list[str] = []
+    read = StoredChange.read
+
+    def noted(change: StoredChange) -> TypeChange:
+        held.append(change.stored.name)
+        return read(change)
+
+    monkeypatch.setattr(StoredChange, "read", noted)
+    do(graph, 'insert Club { slug: "choir" }', edge("Hosts", "choir", "ada"))
+    part(graph, *PAIRS[name])
+
+    found = outcome(graph, MergeOptions(bulk=IN_PARTS))
+
+    assert bool(found["merge_conflicts"]) == bool(held) == (name in BROKEN)
+    assert found == outcome(graph, MergeOptions())
+    assert not list(Path(graph.uri, "_aside").glob("*"))
 
 
 def test_a_row_that_breaks_a_rule_by_itself_is_told_in_parts_as_well(graph: Graph) -> None:

@@ -119,13 +119,20 @@ def without_java() -> dict[str, str]:
 
 
 def family(process: int) -> list[int]:
-    """Return the processes below one, in the order of their ids."""
-    below, found = {process}, []
-    for each, parent in sorted(_parents()):
-        if parent in below:
-            below.add(each)
-            found.append(each)
-    return found
+    """Return the processes below one, in the order of their ids.
+
+    Ids begin anew at some number, so that a child can have a smaller one than its parent.
+    """
+    children: dict[int, list[int]] = {}
+    for each, parent in _parents():
+        children.setdefault(parent, []).append(each)
+    found: list[int] = []
+    due = [process]
+    while due:
+        below = children.get(due.pop(), [])
+        found += below
+        due += below
+    return sorted(found)
 
 
 def is_there(process: int) -> bool:

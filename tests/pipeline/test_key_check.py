@@ -20,7 +20,7 @@ from omnigraph.write.load import checks, gathered, keys, lookups
 from omnigraph.write.load import load as loading
 from omnigraph.write.load.aside import new_aside
 from omnigraph.write.load.gathered import GatheredKeys, KeyGatherer, KeyWriter
-from omnigraph.write.load.lookups import is_quicker_looked_up
+from omnigraph.write.load.lookups import is_quicker_looked_up, share_of_value
 from omnigraph.write.load.rules import RuleReading
 from tests.pipeline.loads import broken, edge, engine, node, refused, text
 
@@ -194,6 +194,59 @@ def test_no_number_of_new_rows_is_a_cliff() -> None:
     for rows in (10_000, 1_000_000, 10**9):
         turns = [is_quicker_looked_up(sought, rows) for sought in range(0, rows, rows // 100)]
         assert turns == sorted(turns, reverse=True)
+
+
+PARTS = """
+node Part { vendor: String  code: String  @unique(vendor, code) }
+node Cell { x: I64  y: I64  z: I64  @unique(x, y, z) }
+"""
+
+
+def parts(first: int, count: int) -> pa.Table:
+    numbers = range(first, first + count)
+    vendors = [f"v{number % 4}" for number in numbers]
+    return pa.table({"vendor": vendors, "code": [f"c{number // 4}" for number in numbers]})
+
+
+def test_values_of_several_columns_are_looked_up_by_the_one_that_says_most(
+    tmp_path: Path, counted: Counted
+) -> None:
+    graph = init(tmp_path / "parts", PARTS, durable=False)
+    graph.load(parts(0, 20_000), type="Part", engine="inline")
+    counted.items.clear()
+    graph.load(parts(20_000, 40), type="Part", engine="inline")
+
+    assert [type(each) for each in counted.items] == [GatheredKeys]
+    error = refused(graph, parts(19_998, 4), type_name="Part", engine="inline")
+    assert [(each.line, each.code) for each in error.violations] == [
+        (line, Code.UNIQUE_VALUE) for line in (1, 2, 3, 4)
+    ]
+
+
+def test_columns_that_say_little_are_read_rather_than_looked_up(
+    tmp_path: Path, counted: Counted
+) -> None:
+    graph = init(tmp_path / "cells", PARTS, durable=False)
+    cells = [(n % 27, n // 27 % 27, n // 729) for n in range(19_683)]
+    whole = pa.Table.from_pylist([dict(zip("xyz", each, strict=True)) for each in cells])
+    graph.load(whole, type="Cell", engine="inline")
+    counted.items.clear()
+    more = pa.table({"x": list(range(20)), "y": [0] * 20, "z": [99] * 20})
+    graph.load(more, type="Cell", engine="inline")
+
+    assert len(counted.items) == 2, "the rows that are there are one more thing to read"
+    assert len(broken(graph, more, type_name="Cell", engine="inline")) == 20
+
+
+def test_how_much_a_value_says_is_estimated_from_a_sample_and_rather_too_little() -> None:
+    distinct = pa.chunked_array([list(range(1_000))])
+    halves = pa.chunked_array([[1, 2] * 500, [None]])
+
+    assert 0 < share_of_value(distinct) < 1e-5
+    assert share_of_value(halves) == pytest.approx(0.5, abs=0.01)
+    assert share_of_value(pa.chunked_array([[]], pa.int64())) == 1.0
+    assert is_quicker_looked_up(5_001, 100_000_000, 1e-7)
+    assert not is_quicker_looked_up(5_001, 100_000_000, 0.001)
 
 
 def test_few_values_come_back_with_the_answer_of_a_task_and_many_through_a_file(

@@ -1,10 +1,10 @@
 """Checks: the rules between rows, checked on the whole image by one shuffle of values."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +18,6 @@ from omnigraph.storage.staging import Share, TablePlace
 from omnigraph.write.load import keys
 from omnigraph.write.load.aside import Answer, Aside
 from omnigraph.write.load.gathered import (
-    GatheredKeys,
     KeyGatherer,
     counts_of,
     join_counts,
@@ -46,9 +45,20 @@ _ENDS = (("src",), ("dst",))
 _Tables: TypeAlias = Mapping[str, Sequence[pa.Table]]
 
 
+class NewKeys(Protocol):
+    """Values of new rows that rules compare, to be read by one task."""
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many values there are of each reading, by its tag."""
+
+    def parcels(self, tags: Collection[str]) -> Iterator[Parcel]:
+        """Yield the values of some readings, in any process."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Rows that are there, found by the index of a reading's first column when a bucket needs them.
+    """Rows that are there, found by the index of one column of a reading when a bucket needs them.
 
     What is sought are the values of the new rows that `origins` read.
     """
@@ -56,6 +66,7 @@ class Lookup:
     reading: RuleReading
     place: TablePlace
     origins: tuple[RuleReading, ...]
+    column: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +77,7 @@ class KeyCheck:
     """
 
     rules: tuple[LoadRule, ...]
-    gathered: Sequence[GatheredKeys]
+    gathered: Sequence[NewKeys]
     shares: Mapping[RuleReading, Sequence[Share]]
     lookups: tuple[Lookup, ...]
     aside: Aside
@@ -129,8 +140,8 @@ def _scans(shares: Mapping[RuleReading, Sequence[Share]]) -> list[_Scan]:
     return list(found.values())
 
 
-def _emitted(item: GatheredKeys | _Scan, tags: frozenset[str], buckets: int) -> Iterator[Parcel]:
-    if isinstance(item, GatheredKeys):
+def _emitted(item: NewKeys | _Scan, tags: frozenset[str], buckets: int) -> Iterator[Parcel]:
+    if not isinstance(item, _Scan):
         yield from item.parcels(tags)
         return
     columns = dict.fromkeys(name for reading in item.readings for name in reading.columns)
@@ -165,8 +176,9 @@ def _looked_up(lookup: Lookup, tables: _Tables) -> pa.Table | None:
     if not new:
         return None
     names = lookup.reading.columns
-    sought = to_array(pa.chunked_array([chunk for each in new for chunk in each[0].chunks]))
-    found = look_up_rows(lookup.place.open(), names[0], sought, names).drop_null()
+    at = names.index(lookup.column)
+    sought = to_array(pa.chunked_array([chunk for each in new for chunk in each[at].chunks]))
+    found = look_up_rows(lookup.place.open(), lookup.column, sought, names).drop_null()
     return pa.table(dict(zip(names, found.columns, strict=True)))
 
 
