@@ -45,6 +45,7 @@ LONG = (
     "tests/docs/test_skill.py",
     "tests/docs/test_walks.py",
     "tests/engine/test_all_orders.py",
+    "tests/engine/test_blob_memory.py",
     "tests/engine/test_blocks.py",
     "tests/engine/test_orders.py",
     "tests/engine/test_random_queries.py",

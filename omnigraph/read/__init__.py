@@ -17,6 +17,6 @@ profile         what each operator of one execution cost and returned
 hits            the nodes that a text may mean: by key, by words and by meaning
 neighbors       the nodes around one node: how many by each edge type, and a page of them
 algorithms      what is known of nodes by the shape of a graph, as rows by id
-blob            the content of one Blob property, decoded a range at a time
+blob            the content of one Blob property, to read whole or in ranges
 spark           the same plan as DataFrame operations, with the same rows in the same order
 """

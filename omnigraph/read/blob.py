@@ -1,6 +1,6 @@
-"""Blob: the content of one Blob property, decoded a range at a time."""
+"""Blob: the content of one Blob property, to read whole or in ranges."""
 
-from binascii import a2b_base64
+from binascii import b2a_base64
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import InputError, RowNotFoundError
+from omnigraph.schema.blobs import content_of
 from omnigraph.schema.catalog import StoredType, find_type
 from omnigraph.schema.types import BLOB
 from omnigraph.syntax.problems import nearest_name
@@ -15,36 +16,30 @@ from omnigraph.versioning.snapshot import Snapshot
 
 CHUNK_BYTES = 1 << 20
 
-_MARK = b"base64:"
-
 
 @dataclass(frozen=True, slots=True)
 class Blob:
     """The content of a Blob property, or the URI it refers to, which is not fetched."""
 
     uri: str | None
-    # The text after `base64:`; every four characters of it decode to three bytes.
-    _encoded: pa.Buffer | None = field(default=None, repr=False)
+    _content: pa.Buffer | None = field(default=None, repr=False)
 
     @property
     def size(self) -> int | None:
         """The number of bytes of the content; None for a URI."""
-        if self._encoded is None:
-            return None
-        padding = bytes(memoryview(self._encoded)[-2:]).count(b"=")
-        return len(self._encoded) // 4 * 3 - padding
+        return None if self._content is None else len(self._content)
 
     @property
     def text(self) -> str:
         """The property as rows hold it: `base64:` and the content, or the URI."""
-        if self._encoded is None:
+        if self._content is None:
             return self.uri or ""
-        return f"{_MARK.decode()}{self._encoded.to_pybytes().decode()}"
+        return f"base64:{b2a_base64(self._content, newline=False).decode()}"
 
     def read(self, offset: int = 0, length: int | None = None) -> bytes:
         """Return up to `length` bytes from `offset` on; none beyond the end."""
         first, end = self._bounds(offset, length)
-        return self._decode(first, end)
+        return self._bytes(first, end)
 
     def chunks(
         self, size: int = CHUNK_BYTES, offset: int = 0, length: int | None = None
@@ -53,7 +48,7 @@ class Blob:
         if size < 1:
             raise InputError(f"expected chunks of at least 1 byte, found {size}")
         first, end = self._bounds(offset, length)
-        return (self._decode(start, min(start + size, end)) for start in range(first, end, size))
+        return (self._bytes(start, min(start + size, end)) for start in range(first, end, size))
 
     def _bounds(self, offset: int, length: int | None) -> tuple[int, int]:
         for name, number in (("an offset", offset), ("a length", length)):
@@ -66,12 +61,10 @@ class Blob:
             )
         return offset, size if length is None else min(size, offset + length)
 
-    def _decode(self, first: int, end: int) -> bytes:
-        if first >= end or self._encoded is None:
+    def _bytes(self, first: int, end: int) -> bytes:
+        if first >= end or self._content is None:
             return b""
-        start = first // 3
-        groups = memoryview(self._encoded)[4 * start : 4 * ((end + 2) // 3)]
-        return a2b_base64(groups)[first - 3 * start : end - 3 * start]
+        return bytes(self._content.slice(first, end - first))
 
 
 def read_blob(snapshot: Snapshot, type_name: str, row_id: str, name: str) -> Blob | None:
@@ -79,7 +72,8 @@ def read_blob(snapshot: Snapshot, type_name: str, row_id: str, name: str) -> Blo
     stored = find_type(type_name, snapshot.catalog)
     _check_blob(stored, name)
     ids = pa.array([row_id], pa.utf8())
-    found = look_up_rows(snapshot.table(stored.identity), "id", ids, [name])[name]
+    table = snapshot.table(stored.identity)
+    found = look_up_rows(table, "id", ids, [name], packed=True)[name]
     if not len(found):
         raise RowNotFoundError(f"no {type_name} '{row_id}'")
     value = found[0].as_buffer()
@@ -87,10 +81,9 @@ def read_blob(snapshot: Snapshot, type_name: str, row_id: str, name: str) -> Blo
 
 
 def parse_blob(value: pa.Buffer) -> Blob:
-    """Return the blob of a property as rows hold it."""
-    if memoryview(value)[: len(_MARK)] != _MARK:
-        return Blob(value.to_pybytes().decode())
-    return Blob(None, value.slice(len(_MARK)))
+    """Return the blob of a property as a table or a row holds it."""
+    content = content_of(value)
+    return Blob(value.to_pybytes().decode()) if content is None else Blob(None, content)
 
 
 def _check_blob(stored: StoredType, name: str) -> None:

@@ -31,15 +31,18 @@ class DerivedColumn(Generic[Content]):
 
 
 def derive_column(
-    reader: Reader, name: str, column: str, make: Callable[[pa.Array], Content]
+    reader: Reader, name: str, column: str, make: Callable[[pa.ChunkedArray], Content]
 ) -> DerivedColumn[Content]:
-    """Return what `make` makes of the column of a type; it is made once per table version."""
+    """Return what `make` makes of the column of a type; it is made once per table version.
+
+    The column comes in the chunks in which it is read.
+    """
     table, numbering = reader.table(name), reader.numbering(name)
     stored_name = column_name(reader.stored(name), column)
 
     def build() -> DerivedColumn[Content]:
         found = read_with_addresses(table, [stored_name])
-        values = found[stored_name].combine_chunks()
-        return DerivedColumn(make(values), numbering.at(found[ADDRESS].to_numpy()), numbering)
+        content = make(found[stored_name])
+        return DerivedColumn(content, numbering.at(found[ADDRESS].to_numpy()), numbering)
 
     return reader.cache.get((make, *table.key, stored_name, id(numbering)), build)

@@ -14,6 +14,7 @@ compile      `.pg` text to catalog in one call
 labels       the text by which people know a node, and its key
 json_rows    rows of a type, decoded from the JSON of an answer
 arrow        the Arrow schema of each node and edge table
+blobs        how a table stores a Blob: a mark and its bytes, or the text that it was given as
 codec        the catalog as JSON and back, and the hash of its content
 printer      a catalog as canonical `.pg` text that compiles back to it
 layout       schemas laid out in one way; nothing but white space changes

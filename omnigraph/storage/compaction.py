@@ -8,7 +8,7 @@ from lance.fragment import LanceFragment
 
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.staging import Piece, TablePlace, place_of
-from omnigraph.storage.table import Table, data_path
+from omnigraph.storage.table import Table, batch_limits, data_path, fragment_bytes
 
 # A fragment is rewritten when it has less than half of both, or too many deleted rows.
 FRAGMENT_ROWS = 1 << 20
@@ -47,7 +47,7 @@ def rewrite_group(group: Group) -> list[Piece]:
         if not any(each.count_rows() for each in chosen):
             return []
         scanner = table.dataset.scanner(
-            fragments=chosen, batch_size_bytes=_BATCH_BYTES, scan_in_order=True
+            fragments=chosen, scan_in_order=True, **batch_limits(table, chosen, _BATCH_BYTES)
         )
         return [Piece(each) for each in table._written(scanner.to_reader())]
 
@@ -63,7 +63,7 @@ def replace_groups(table: Table, done: Sequence[tuple[Group, Sequence[Piece]]]) 
 
 
 def _is_due(fragment: LanceFragment) -> bool:
-    small = _rows(fragment) < FRAGMENT_ROWS // 2 and _size(fragment) < FRAGMENT_BYTES // 2
+    small = _rows(fragment) < FRAGMENT_ROWS // 2 and fragment_bytes(fragment) < FRAGMENT_BYTES // 2
     return small or _is_worn(fragment)
 
 
@@ -76,12 +76,12 @@ def _parts(fragments: Sequence[LanceFragment]) -> Iterator[list[LanceFragment]]:
     taken: list[LanceFragment] = []
     rows = size = 0
     for each in fragments:
-        full = rows + _rows(each) > FRAGMENT_ROWS or size + _size(each) > FRAGMENT_BYTES
+        full = rows + _rows(each) > FRAGMENT_ROWS or size + fragment_bytes(each) > FRAGMENT_BYTES
         if taken and full:
             yield taken
             taken, rows, size = [], 0, 0
         taken.append(each)
-        rows, size = rows + _rows(each), size + _size(each)
+        rows, size = rows + _rows(each), size + fragment_bytes(each)
     if taken:
         yield taken
 
@@ -91,12 +91,8 @@ def _group(table: Table, fragments: Sequence[LanceFragment]) -> Group:
         (*map(data_path, each.metadata.files), each.deletion_file() or "") for each in fragments
     )
     numbers = tuple(each.fragment_id for each in fragments)
-    return Group(place_of(table), numbers, content, sum(map(_size, fragments)))
+    return Group(place_of(table), numbers, content, sum(map(fragment_bytes, fragments)))
 
 
 def _rows(fragment: LanceFragment) -> int:
     return int(fragment.physical_rows - fragment.num_deletions)
-
-
-def _size(fragment: LanceFragment) -> int:
-    return sum(each.file_size_bytes or 0 for each in fragment.metadata.files)

@@ -10,7 +10,7 @@ from lance import LanceFragment
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.reading import ADDRESS, OFFSET_BITS, Addresses
 from omnigraph.storage.staging import TablePlace, place_of
-from omnigraph.storage.table import Table
+from omnigraph.storage.table import Table, fragment_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,7 @@ def _numbered(table: Table) -> Mapping[int, LanceFragment]:
 
 
 def _extent(fragment: LanceFragment, rows: int) -> Extent:
-    size = sum(file.file_size_bytes or 0 for file in fragment.metadata.files)
-    return Extent(rows, size * rows // max(1, fragment.physical_rows))
+    return Extent(rows, fragment_bytes(fragment) * rows // max(1, fragment.physical_rows))
 
 
 def _deletions(fragment: LanceFragment) -> str | None:

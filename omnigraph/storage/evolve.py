@@ -9,6 +9,7 @@ from lance import LanceOperation
 from lance.schema import LanceSchema
 
 from omnigraph.errors import StorageError
+from omnigraph.schema.blobs import pack
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.indexes import IndexSpec, undeclared_segments
 from omnigraph.storage.steps import reached
@@ -51,10 +52,14 @@ def fill_column(
             check()
             ids = each.to_table(columns=["id"])["id"].combine_chunks()
             # Lance calls back from its own threads, on which no table can be read.
-            made = _looked_up(ids, values(ids), pa.schema([field]))
+            made = _looked_up(ids, _stored(values(ids)), pa.schema([field]))
             fragments.append(each.merge_columns(made, columns=["id"])[0])
         reached("column written")
         return table._detached(LanceOperation.Merge(fragments, _widened(table, [field])))
+
+
+def _stored(values: pa.Array) -> pa.Array:
+    return pack(values) if pa.types.is_large_binary(values.type) else values
 
 
 def _looked_up(

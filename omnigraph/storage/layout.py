@@ -4,10 +4,11 @@ from datetime import timedelta
 
 from omnigraph.schema.identity import fnv1a64
 
-# The format of a manifest that this release writes, the one that a manifest has once heads are
-# spilled into rows of it, and the newest that this release knows.
+# The format of a manifest that this release writes, the one that it has once heads are spilled into
+# rows of it, the one that it has once blobs are stored as bytes, and the newest that is known here.
 FORMAT = 3
-SPILLED = NEWEST_FORMAT = 4
+SPILLED = 4
+PACKED = NEWEST_FORMAT = 5
 
 MANIFEST = "__manifest"
 SCHEMA_SOURCE = "_schema.pg"

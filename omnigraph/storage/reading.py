@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.schema.blobs import unpack_rows
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.table import Table
 
@@ -48,7 +49,7 @@ def read_columns(table: Table, columns: Sequence[str]) -> pa.Table:
     """Return whole columns, in the order of the rows' addresses."""
     with report_as(f"cannot read {table.path}"):
         scanner = table.dataset.scanner(columns=list(columns), scan_in_order=True)
-        return count_bytes(scanner.to_table())
+        return unpack_rows(count_bytes(scanner.to_table()))
 
 
 def read_with_addresses(table: Table, columns: Sequence[str]) -> pa.Table:
@@ -57,7 +58,7 @@ def read_with_addresses(table: Table, columns: Sequence[str]) -> pa.Table:
         scanner = table.dataset.scanner(
             columns=list(columns), with_row_address=True, scan_in_order=True
         )
-        return count_bytes(scanner.to_table())
+        return unpack_rows(count_bytes(scanner.to_table()))
 
 
 def rows_where(table: Table, columns: Sequence[str], where: pc.Expression, most: int) -> pa.Table:
@@ -69,22 +70,23 @@ def rows_where(table: Table, columns: Sequence[str], where: pc.Expression, most:
         scanner = table.dataset.scanner(
             columns=list(columns), filter=where, limit=most, with_row_address=True
         )
-        return count_bytes(scanner.to_table())
+        return unpack_rows(count_bytes(scanner.to_table()))
 
 
 def batches_where(
-    table: Table, columns: Sequence[str], where: pc.Expression | None
+    table: Table, columns: Sequence[str], where: pc.Expression | None, *, packed: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """Return the rows that meet a condition, or all rows, batch by batch.
 
-    Among the columns may be the address.
+    Among the columns may be the address. Packed, blobs are as the table stores them.
     """
     names = [name for name in columns if name != ADDRESS]
     with report_as(f"cannot read {table.path}"):
         found = table.dataset.to_batches(
             columns=names, filter=where, with_row_address=ADDRESS in columns
         )
-        yield from (count_bytes(each.select(list(columns))) for each in found)
+        counted = (count_bytes(each.select(list(columns))) for each in found)
+        yield from counted if packed else map(unpack_rows, counted)
 
 
 def first_rows(table: Table, columns: Sequence[str], most: int) -> Iterator[pa.RecordBatch]:
@@ -93,7 +95,7 @@ def first_rows(table: Table, columns: Sequence[str], most: int) -> Iterator[pa.R
         scanner = table.dataset.scanner(
             columns=list(columns), with_row_address=True, scan_in_order=True, limit=most
         )
-        yield from map(count_bytes, scanner.to_batches())
+        yield from (unpack_rows(count_bytes(each)) for each in scanner.to_batches())
 
 
 def sample_rows(table: Table, columns: Sequence[str], most: int) -> pa.Table:
@@ -117,7 +119,7 @@ def rows_at(table: Table, addresses: Addresses, columns: Sequence[str]) -> pa.Ta
         found = _rows_of_one_fragment(table, addresses, columns)
         if found is None:
             found = table.dataset._take_rows(pa.array(addresses), columns=list(columns))
-        return count_bytes(found)
+        return unpack_rows(count_bytes(found))
 
 
 def _rows_of_one_fragment(

@@ -12,6 +12,7 @@ from lance.dataset import Index as Segment
 from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import StorageError
+from omnigraph.schema.blobs import unpack_rows
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.indexes import (
     DueSegment,
@@ -26,7 +27,7 @@ from omnigraph.storage.indexes import (
 from omnigraph.storage.reading import OFFSET_BITS, Addresses
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store
-from omnigraph.storage.table import Rows, Table, Tables
+from omnigraph.storage.table import Rows, Table, Tables, batch_limits
 
 __all__ = [  # Segment is re-exported for modules that may not import lance
     "Indexing",
@@ -108,7 +109,8 @@ class Share:
         self, columns: Sequence[str], where: pc.Expression | None = None
     ) -> Iterable[pa.RecordBatch]:
         """Return the rows, or those that meet a condition, batch by batch."""
-        dataset = self.place.open().dataset
+        table = self.place.open()
+        dataset = table.dataset
         if not self.fragments and self.sought is None:
             return
         with report_as(f"cannot read {self.place.path}"):
@@ -118,11 +120,10 @@ class Share:
                 columns=list(columns),
                 filter=self._sought() if where is None else where,
                 fragments=chosen or None,
-                batch_size=_SCAN_ROWS,
-                batch_size_bytes=_SCAN_BYTES,
                 scan_in_order=True,
+                **batch_limits(table, chosen or list(every.values()), _SCAN_BYTES, _SCAN_ROWS),
             )
-            yield from scanner.to_batches()
+            yield from map(unpack_rows, scanner.to_batches())
 
     def _sought(self) -> pc.Expression | None:
         if self.sought is None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypedDict, TypeVar
 from uuid import uuid4
 
 import lance
@@ -20,6 +20,7 @@ from lance.fragment import DataFile, FragmentMetadata, write_fragments
 from lance.lance import _Session as Session
 
 from omnigraph.errors import StorageError
+from omnigraph.schema.blobs import has_blobs, pack_rows, unpack_rows
 from omnigraph.storage import layout
 from omnigraph.storage.causes import NO_ANSWER
 from omnigraph.storage.durable import sync
@@ -59,7 +60,7 @@ _MOST_NEWEST = 8
 # fills them to the limit.
 _INDEX_CACHE_BYTES = 32 << 20
 _METADATA_CACHE_BYTES = 8 << 20
-_BATCH_BYTES = 32 << 20
+_BATCH_BYTES, _BATCH_ROWS = 32 << 20, 8_192
 _MOST_FLUSHED = 100_000
 _MOST_INDEX_ATTEMPTS = 1_000
 # Lance joins index hits in a pool of 100 MB and fails when that is full: with 350,000
@@ -68,6 +69,9 @@ _MOST_INDEX_ATTEMPTS = 1_000
 # 70 ms, 300,000 in 464 and 113 ms.
 _MOST_INDEXED_ROWS = 20_000
 _MOST_INDEXED_BYTES = 16 << 20
+# Lance copies a large value twice to write it into a file of version 2.1 or later; into one of 2.0
+# it writes the value as it is.
+_BLOB_FILES: Final = "2.0"
 # So many bytes are a change that is made on this machine before it is sent to a bucket.
 _LARGE = 8 << 20
 _MOST_MANIFESTS, _LARGE_MANIFEST = 64, 256 << 10
@@ -141,8 +145,7 @@ class Table:
     @cached_property
     def row_bytes(self) -> int:
         """The bytes on disk of a row, on average."""
-        files = (each for one in self.dataset.get_fragments() for each in one.metadata.files)
-        return sum(each.file_size_bytes or 0 for each in files) // max(self.count(), 1)
+        return sum(map(fragment_bytes, self.dataset.get_fragments())) // max(self.count(), 1)
 
     @cached_property
     def numbers(self) -> Mapping[str, tuple[int, str]]:
@@ -189,9 +192,9 @@ class Table:
         """Return the rows that meet a condition."""
         with report_as(f"cannot read {self.path}"):
             if where is None or takes_conditions(self.schema):
-                return self.dataset.to_table(columns=_listed(columns), filter=where)
-            is_cached = self.dataset.to_table().filter(where)
-            return is_cached if columns is None else is_cached.select(list(columns))
+                return unpack_rows(self.dataset.to_table(columns=_listed(columns), filter=where))
+            found = self.dataset.to_table().filter(where)
+            return unpack_rows(found if columns is None else found.select(list(columns)))
 
     def fragment(self, number: int, columns: Sequence[str]) -> pa.Table | None:
         """Return the rows of one fragment, or None when this version does not have it."""
@@ -223,6 +226,7 @@ class Table:
 
     def upserted(self, rows: Rows) -> "Table":
         """Return the table with rows replaced by id and new ids added."""
+        rows = _packed(rows)
         with report_as(f"cannot write to {self.path}"):
             merge = self._merging(rows).when_matched_update_all().when_not_matched_insert_all()
             return self._detached(merge.execute_uncommitted(rows)[0])
@@ -326,6 +330,7 @@ class Table:
         return merge if few else merge.use_index(use_index=False)
 
     def _written(self, rows: Rows) -> list[FragmentMetadata]:
+        rows = _packed(rows)
         if self._bench is not None and isinstance(rows, pa.Table) and rows.nbytes <= _LARGE:
             written = self._bench.write(rows)
         else:
@@ -365,9 +370,34 @@ def fold_operation(table: Table, levels: tuple[Level, ...]) -> "LanceOperation.U
     else:
         far = table._far
         chosen = [each for each in far.get_fragments() if each.fragment_id in old]
-        scanner = far.scanner(fragments=chosen, batch_size_bytes=_BATCH_BYTES)
+        scanner = far.scanner(fragments=chosen, **batch_limits(table, chosen, _BATCH_BYTES))
         new = table._written(scanner.to_reader())
     return LanceOperation.Update(removed_fragment_ids=old, new_fragments=new)
+
+
+class BatchLimits(TypedDict, total=False):
+    """The options of a scan that bound its batches."""
+
+    batch_size: int
+    batch_size_bytes: int
+
+
+def batch_limits(
+    table: Table, fragments: Sequence[LanceFragment], size: int, rows: int = _BATCH_ROWS
+) -> BatchLimits:
+    """Return the options of a scan whose batches have at most so many rows and about `size` bytes.
+
+    Lance does not count the bytes of files of version 2.0, so there the rows are fewer.
+    """
+    if table.dataset.data_storage_version != _BLOB_FILES:
+        return {"batch_size": rows, "batch_size_bytes": size}
+    sizes = (fragment_bytes(each) // max(each.physical_rows, 1) for each in fragments)
+    return {"batch_size": max(1, min(rows, size // max([1, *sizes])))}
+
+
+def fragment_bytes(fragment: LanceFragment) -> int:
+    """Return the size of a fragment's files."""
+    return sum(each.file_size_bytes or 0 for each in fragment.metadata.files)
 
 
 class Tables:
@@ -504,7 +534,12 @@ class Tables:
         objects = self.store.objects
         try:
             with report_as(f"cannot create {path}"):
-                lance.write_dataset(rows, self.store.uri(aside), storage_options=self.options)
+                lance.write_dataset(
+                    rows,
+                    self.store.uri(aside),
+                    storage_options=self.options,
+                    data_storage_version=_BLOB_FILES if has_blobs(rows.schema) else None,
+                )
             first = f"_versions/{layout.manifest_name(1)}"
             hint = "_versions/latest_version_hint.json"
             names = [each for each in objects.names(aside) if each not in (first, hint)]
@@ -806,6 +841,13 @@ class Tables:
                 self._session = _new_session()
             for key in [each for each in self._handles if each[0] == path]:
                 del self._handles[key]
+
+
+def _packed(rows: Rows) -> Rows:
+    """Return rows with their blobs as tables store them."""
+    if isinstance(rows, pa.Table) or not has_blobs(rows.schema):
+        return pack_rows(rows) if isinstance(rows, pa.Table) else rows
+    return pa.RecordBatchReader.from_batches(rows.schema, map(pack_rows, rows))
 
 
 def _new_session() -> Session:

@@ -2,30 +2,12 @@
 
 from collections.abc import Callable
 
-from omnigraph.errors import FormatError, FormatUnreadableError
+from omnigraph.errors import FormatError
 from omnigraph.storage import layout
 from omnigraph.storage.failures import CommitRejectedError
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table, Tables
-from omnigraph.versioning.manifest import FORMAT, PRIMARY_KEY, STAMP
-
-_MOST_DIGITS = 9
-_SHOWN = 40
-
-
-def stamp_of(at: Table) -> int:
-    """Return the format of a manifest; one without a stamp has the first.
-
-    Raises FormatUnreadableError when the stamp is not the number of a format.
-    """
-    stored: bytes = (at.schema.metadata or {}).get(STAMP.encode(), b"1")
-    if not stored.isdigit() or len(stored) > _MOST_DIGITS or not int(stored):
-        shown = stored[:_SHOWN].decode(errors="replace")
-        raise FormatUnreadableError(
-            f"expected the number of the graph's format, found '{shown}'",
-            hint="its manifest is damaged, or something else wrote it; restore a backup",
-        )
-    return int(stored)
+from omnigraph.versioning.manifest import FORMAT, PRIMARY_KEY, STAMP, stamp_of
 
 
 def check_format(at: Table) -> None:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
+    FormatUnreadableError,
     GraphNotFoundError,
     GraphReplacedError,
     StorageError,
@@ -37,7 +38,7 @@ from omnigraph.versioning.commit import (
 from omnigraph.versioning.commit_cache import CommitCache
 from omnigraph.versioning.freshness import MANIFEST_AGE, Freshness
 from omnigraph.versioning.heads.head import BRANCH_KEY, GONE, Head, decode_head
-from omnigraph.versioning.heads.layers import LAYERS, ColdHeads, hot_heads
+from omnigraph.versioning.heads.layers import ColdHeads, hot_heads
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalize_name
 
 STAMP = "omnigraph:internal_schema_version"
@@ -60,6 +61,8 @@ _TOMBSTONE = "table_tombstone"
 _LOOKED_UP = ("object_id", "location", "table_key")
 _INDEXES = tuple(IndexSpec(column, IndexKind.BTREE) for column in _LOOKED_UP)
 _COLUMNS = ("object_id", "metadata")
+_MOST_DIGITS = 9
+_SHOWN = 40
 # What was the newest version so recently is taken for it.
 _SOON = timedelta(seconds=5)
 
@@ -274,8 +277,9 @@ class Manifest:
         *,
         needs_old: bool = False,
         operation: tuple[str | None, str] | None = None,
+        stamp: int = FORMAT,
     ) -> Table:
-        """Move, create or remove heads, all at once.
+        """Move, create or remove heads, all at once; the format becomes `stamp` if it is lower.
 
         Raises CommitRejectedError when one of them moved after `at`. With `needs_old` also when
         tables were cleaned up after it, because the heads need versions that no head needed
@@ -293,7 +297,7 @@ class Manifest:
             # so they exclude each other, and the manifest does not grow.
             digest = sha256(json.dumps(operation).encode()).hexdigest()
             keys[_operation(digest)] = None
-        flipped = self._set_keys(at, keys)
+        flipped = self._set_keys(at, keys, stamp=stamp)
         # A commit makes two versions, of which this is the second.
         if flipped.version % PRUNED_EVERY < 2:
             self._prune(flipped)
@@ -310,12 +314,11 @@ class Manifest:
 
         Raises CommitRejectedError when one of them moved after `at`: its rows were read there.
         """
-        is_stamped = LAYERS in at.metadata
         due = self._cold.spill(at)
         written = self._tables.add_rows(at, due.rows)
         self._tables.sync_table(written)
         reached("heads written")
-        spilled = self._set_keys(at, due.keys, stamp=None if is_stamped else layout.SPILLED)
+        spilled = self._set_keys(at, due.keys, stamp=layout.SPILLED)
         reached("heads spilled")
         self._tables.sync_table(spilled)
         return spilled
@@ -329,10 +332,10 @@ class Manifest:
             with suppress(StorageError, CommitRejectedError):
                 self.spill(at)
 
-    def _set_keys(
-        self, at: Table, keys: Mapping[str, str | None], *, stamp: int | None = None
-    ) -> Table:
-        """Set keys; raises CommitRejectedError when one of them was set after `at`.
+    def _set_keys(self, at: Table, keys: Mapping[str, str | None], *, stamp: int = FORMAT) -> Table:
+        """Set keys, and the format if it is lower than `stamp`.
+
+        Raises CommitRejectedError when one of them, or the format, was set after `at`.
 
         Lance finds that out from the versions since, and these are not kept for long.
         """
@@ -341,7 +344,8 @@ class Manifest:
                 "the manifest was read too long ago to know who changed it since"
             )
         since = self._freshness.now()
-        made = self._tables.set_keys(at, keys, {} if stamp is None else {STAMP: str(stamp)})
+        newer = {STAMP: str(stamp)} if stamp > FORMAT and stamp > stamp_of(at) else {}
+        made = self._tables.set_keys(at, keys, newer)
         if self._freshness.age(at.version) > MANIFEST_AGE:
             raise StorageError("the flip took so long that concurrent changes cannot be ruled out")
         self._freshness.note(made.version, since)
@@ -508,6 +512,21 @@ class Manifest:
             raise StorageError(crowded.message) from crowded
         except CommitRejectedError:
             return self.newest()
+
+
+def stamp_of(at: Table) -> int:
+    """Return the format of a manifest; one without a stamp has the first.
+
+    Raises FormatUnreadableError when the stamp is not the number of a format.
+    """
+    stored: bytes = (at.schema.metadata or {}).get(STAMP.encode(), b"1")
+    if not stored.isdigit() or len(stored) > _MOST_DIGITS or not int(stored):
+        shown = stored[:_SHOWN].decode(errors="replace")
+        raise FormatUnreadableError(
+            f"expected the number of the graph's format, found '{shown}'",
+            hint="its manifest is damaged, or something else wrote it; restore a backup",
+        )
+    return int(stored)
 
 
 def new_manifest(commit: Commit) -> pa.Table:

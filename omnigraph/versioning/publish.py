@@ -11,6 +11,8 @@ from omnigraph.errors import (
     SchemaMovedError,
     StorageError,
 )
+from omnigraph.schema.types import BLOB
+from omnigraph.storage import layout
 from omnigraph.storage.failures import CommitContentionError, CommitRejectedError
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
@@ -167,9 +169,22 @@ class _Attempt:
         asked, manifest = self.staged.write_set, self.repository.manifest
         operation = None if asked.operation_id is None else (asked.actor, asked.operation_id)
         try:
-            return manifest.flip(at, heads, needs_old=self._needs_old, operation=operation)
+            return manifest.flip(
+                at,
+                heads,
+                needs_old=self._needs_old,
+                operation=operation,
+                stamp=self._format_of(commit),
+            )
         except (StorageError, CommitContentionError) as failed:
             return self._settle(commit, failed)
+
+    def _format_of(self, commit: Commit) -> int:
+        """Return the least format of a graph with a commit; older releases misread its blobs."""
+        types = self.repository.catalog(commit.schema).by_identity
+        written = (types[key] for key in self.staged.tables if key in types)
+        packs = any(item.type == BLOB for each in written for item in each.properties.values())
+        return layout.PACKED if packs else layout.FORMAT
 
     def _find_earlier(self, at: Table) -> Commit | None:
         """Return the commit that this operation led to before, if it has an id."""

@@ -113,7 +113,8 @@ class Draft:
         key = (change.stored.name, *ids.to_pylist()) if len(ids) <= _FEW_IDS else None
         found = None if key is None else self._looked_up.get(key)
         if found is None:
-            found = look_up_rows(table, "id", ids, table.schema.names).cast(change.rows.schema)
+            found = look_up_rows(table, "id", ids, table.schema.names, packed=True)
+            found = found.cast(change.rows.schema)
             if key is not None:
                 self._looked_up[key] = found
         return found

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from omnigraph.api.graph import init
 from omnigraph.data.values.columns import convert_each, convert_whole
 from omnigraph.errors import Code
+from omnigraph.schema.blobs import unpack
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.types import ValueType
 from omnigraph.spark.deadline import Deadline
@@ -67,11 +68,16 @@ def read_singly(kind: str, values: Iterable[str]) -> Block:
 
 
 def plain(column: pa.Array) -> list[object]:
-    """Return what a column holds; times as text, because Python would take them for days."""
+    """Return what a column holds; times as text, because Python would take them for days.
+
+    Blobs are as rows have them that were read from a table.
+    """
     if pa.types.is_date64(column.type):
         column = column.view(pa.timestamp("ms")).cast(pa.string())
     elif column.type == pa.list_(pa.date64()):
         return [None if each.as_py() is None else plain(each.values) for each in column]
+    elif pa.types.is_large_binary(column.type):
+        column = unpack(column)
     found: list[object] = column.to_pylist()
     return found
 

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from omnigraph.api.graph import Graph
-from omnigraph.storage.layout import SPILLED
+from omnigraph.storage.layout import PACKED, SPILLED
 from omnigraph.versioning import repository
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest import PRIMARY_KEY, STAMP, new_manifest
@@ -21,6 +21,7 @@ from omnigraph.versioning.writes import Append, TableWrite, Upsert
 from tests.archives import unpack
 from tests.sample import KNOWS, PERSON, knows, new_graph, people, write
 
+PHOTO = "node Photo { slug: String @key  content: Blob? }"
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
@@ -60,6 +61,9 @@ def _make(number: int) -> None:
             graph = _fill(root)
         if number >= SPILLED:
             graph.repository.manifest.spill(graph.repository.manifest.newest())
+        if number >= PACKED:
+            graph.apply_schema(f"{graph.schema}\n{PHOTO}")
+            graph.mutate('query q() { insert Photo { slug: "a", content: "base64:AAEC" } }')
         FIXTURES.mkdir(exist_ok=True)
         with tarfile.open(FIXTURES / f"format-{number}.tar.gz", "w:gz") as archive:
             archive.add(root, "graph")

@@ -14,8 +14,7 @@ import pytest
 import omnigraph as og
 from omnigraph.api.graph import Graph
 from omnigraph.errors import MergeConflictsError
-from omnigraph.versioning.format import stamp_of
-from omnigraph.versioning.manifest import FORMAT
+from omnigraph.versioning.manifest import FORMAT, stamp_of
 from tests.archives import unpack
 from tests.versioning.formats import FIXTURES
 

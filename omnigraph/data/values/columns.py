@@ -1,6 +1,5 @@
 """Columns: loosely typed Arrow columns become columns of the types that tables hold."""
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.blobs import pack, pack_values
 from omnigraph.schema.catalog import Property, StoredType
 from omnigraph.schema.types import (
     BLOB,
@@ -109,6 +109,8 @@ def _build_array(values: list[object], kind: ValueType) -> pa.Array:
         ]
         ticks = pa.array(lists, pa.list_(pa.int64()))
         return replace_items(ticks, ticks.flatten().view(pa.date64()), arrow_type(kind))
+    if kind == BLOB:
+        return pack_values(cast(list[str | bytes | None], values))
     return pa.array(values, arrow_type(kind))
 
 
@@ -161,16 +163,13 @@ def with_timestamps(rows: pa.Table) -> pa.Table:
 
 
 def _coerce_stored(value: object, kind: ValueType) -> object:
-    """Return a value as Arrow takes it for a table; a blob becomes `base64:` text or a URI.
+    """Return a value as `_build_array` takes it.
 
     That an enum has the text is checked by a rule of its own.
     """
     if isinstance(kind, EnumType) and isinstance(value, str):
         return coerce(value, STRING)
-    found = coerce(value, kind)
-    if kind != BLOB:
-        return found
-    return found.encode() if isinstance(found, str) else b"base64:" + b64encode(cast(bytes, found))
+    return coerce(value, kind)
 
 
 def decode(column: pa.Array) -> pa.Array:
@@ -215,7 +214,9 @@ def _convert_scalars(column: pa.Array, kind: ScalarType, target: pa.DataType) ->
 
 def _convert_floats(column: pa.Array, target: pa.DataType) -> pa.Array | None:
     """Return finite floats, rounded once from 64 bits; None when any is not finite."""
-    values = column.cast(pa.float64(), safe=False).cast(target, safe=False)
+    values = column
+    if column.type != target:
+        values = column.cast(pa.float64(), safe=False).cast(target, safe=False)
     finite = pc.all(pc.is_finite(values)).as_py()
     return None if finite is False else values
 
@@ -253,7 +254,7 @@ def _convert_blobs(column: pa.Array) -> pa.Array | None:
         return None
     if pc.all(pc.match_substring_regex(column, _BASE64)).as_py() is False:
         return None
-    return column.cast(pa.binary()).cast(pa.large_binary())
+    return pack(column.cast(pa.binary()).cast(pa.large_binary()))
 
 
 def _convert_dates(column: pa.Array) -> pa.Array | None:

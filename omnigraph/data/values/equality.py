@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import to_array
+from omnigraph.schema.blobs import pack
 
 Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
@@ -27,6 +28,8 @@ def equal_rows(one: pa.Table, other: pa.Table) -> Mask:
 
 def equal_values(one: pa.Array, other: pa.Array) -> Mask:
     """Return for each row whether two columns hold the same value."""
+    if pa.types.is_large_binary(one.type):
+        one, other = pack(one), pack(other)
     known = np.asarray(one.is_valid(), bool)
     both = known & np.asarray(other.is_valid(), bool)
     same = known == np.asarray(other.is_valid(), bool)

@@ -17,10 +17,17 @@ _LEAST_OF = 10
 _MOST_BYTES = 64 << 20
 
 
-def look_up_rows(table: Table, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+def look_up_rows(
+    table: Table,
+    column: str,
+    values: pa.Array,
+    columns: Sequence[str],
+    *,
+    packed: bool = False,
+) -> pa.Table:
     """Return some columns of the rows whose value in `column` is one of `values`.
 
-    Among the columns may be the address of the rows.
+    Among the columns may be the address of the rows. Packed, blobs are as the table stores them.
     """
     wanted = pc.unique(values)
     schema = pa.schema([_field(table, name) for name in columns])
@@ -28,11 +35,11 @@ def look_up_rows(table: Table, column: str, values: pa.Array, columns: Sequence[
         return schema.empty_table()
     many = len(wanted) > _AT_A_TIME and len(wanted) * _LEAST_OF > table.count()
     if many or not table.takes_conditions or wanted.type not in LOOKED_UP:
-        return _read_whole(table, column, wanted, schema)
+        return _read_whole(table, column, wanted, schema, packed=packed)
     batches: list[pa.RecordBatch] = []
     for first in range(0, len(wanted), _AT_A_TIME):
         some = wanted.slice(first, _AT_A_TIME)
-        batches += batches_where(table, columns, pc.field(column).isin(some))
+        batches += batches_where(table, columns, pc.field(column).isin(some), packed=packed)
     return pa.Table.from_batches(batches, schema)
 
 
@@ -40,10 +47,13 @@ def _field(table: Table, name: str) -> pa.Field:
     return pa.field(ADDRESS, pa.uint64()) if name == ADDRESS else table.schema.field(name)
 
 
-def _read_whole(table: Table, column: str, wanted: pa.Array, schema: pa.Schema) -> pa.Table:
+def _read_whole(
+    table: Table, column: str, wanted: pa.Array, schema: pa.Schema, *, packed: bool
+) -> pa.Table:
     names, sought = list(dict.fromkeys([*schema.names, column])), unify_zeros(wanted)
     found = [schema.empty_table()]
-    for rows in _gathered(batches_where(table, names, None), len(sought)):
+    batches = batches_where(table, names, None, packed=packed)
+    for rows in _gathered(batches, len(sought)):
         own = unify_zeros(to_array(rows[column]))
         found.append(rows.filter(pc.is_in(own, value_set=sought)).select(schema.names))
     return pa.concat_tables(found)

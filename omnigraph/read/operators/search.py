@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.derived.vectors import build_matrix
-from omnigraph.data.derived.word_index import index_words
+from omnigraph.data.derived.word_index import WordIndex, index_words
+from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.equality import Mask
 from omnigraph.query.expr import Bm25, Nearest, PropertyRef, Ranking, Rrf, TextFunction, TextMatch
 from omnigraph.read.derived_column import derive_column
@@ -60,7 +61,7 @@ def _search_index(
     """Search the index of a column; return the ordinals of the hits, and their scores."""
     index = text_index(execution.reader.table(name), column)
     if index is None:
-        texts = derive_column(execution.reader, name, column, index_in_memory)
+        texts = derive_column(execution.reader, name, column, _index_texts)
         found = search(texts.content)
         return texts.ordinals[found[ADDRESS].to_numpy()], found
     found = search(index)
@@ -69,12 +70,20 @@ def _search_index(
 
 def _find_similar(execution: Execution, name: str, column: str, query: str, edits: int) -> Numbers:
     """Return the ordinals of the rows with a word like one of the query."""
-    vocabulary = derive_column(execution.reader, name, column, index_words)
+    vocabulary = derive_column(execution.reader, name, column, _index_words)
     places = [np.empty(0, np.int32)]
     for word in dict.fromkeys(words_of(query)):
         execution.check(0)
         places.append(vocabulary.content.find_similar(word, edits))
     return vocabulary.ordinals[np.concatenate(places)]
+
+
+def _index_texts(column: pa.ChunkedArray) -> TextIndex:
+    return index_in_memory(to_array(column))
+
+
+def _index_words(column: pa.ChunkedArray) -> WordIndex:
+    return index_words(to_array(column))
 
 
 def _edits(execution: Execution, match: TextMatch) -> int:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from _csv import Reader as _CsvReader
 
 _CSV_ROWS = 16_384
-_PARQUET_ROWS = 65_536
+# Rows of a file that are read at a time, or fewer where they are large, as vectors are.
+_MOST_ROWS, _MOST_BYTES = 65_536, 32 << 20
 _CSV_BYTES = 8 << 20
 _SINGLE = frozenset([int, float, bool, type(None)])
 
@@ -66,8 +67,13 @@ class ParquetRows:
     def opened(self) -> Iterator[tuple[Sequence[str], Iterator[pa.RecordBatch]]]:
         with self.file.open() as opened:
             parquet = open_parquet(opened, self.file)
-            batches = parquet.iter_batches(_PARQUET_ROWS, row_groups=self.groups)
+            batches = parquet.iter_batches(self._rows_at_once(parquet), row_groups=self.groups)
             yield parquet.schema_arrow.names, _sound(batches, self.file, "Parquet")
+
+    def _rows_at_once(self, parquet: pq.ParquetFile) -> int:
+        groups = [parquet.metadata.row_group(number) for number in self.groups]
+        sizes = (each.total_byte_size for each in groups)
+        return _rows_at_once(sum(each.num_rows for each in groups), sum(sizes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +129,17 @@ def _sound(batches: Iterable[pa.RecordBatch], file: File, kind: str) -> Iterator
     """Yield batches of a bounded number of rows; raises UnreadableError for a broken file."""
     try:
         for batch in batches:
-            for first in range(0, len(batch), _PARQUET_ROWS):
-                yield batch.slice(first, _PARQUET_ROWS)
+            step = _rows_at_once(len(batch), batch.nbytes)
+            for first in range(0, len(batch), step):
+                yield batch.slice(first, step)
     except (pa.ArrowException, OSError) as bad:
         raise UnreadableError(
             f"'{file.name}' is a broken {kind} file: {_first_line(bad)}"
         ) from None
+
+
+def _rows_at_once(rows: int, size: int) -> int:
+    return max(1, min(_MOST_ROWS, _MOST_BYTES * rows // max(size, 1)))
 
 
 def _open_stream(file: BinaryIO, named: File) -> pa.RecordBatchReader:
