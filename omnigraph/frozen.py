@@ -29,14 +29,14 @@ def _frozen(
     slots: bool = False,
     kw_only: bool = False,
     repr: bool = True,  # noqa: A002
-) -> type:
+) -> Any:  # noqa: ANN401
     """Make a frozen dataclass of a class; what the class defines itself stays."""
     own = set(cls.__dict__)
-    made = dataclasses.dataclass(
+    made: Any = dataclasses.dataclass(
         cls, init=False, repr=False, eq=False, slots=slots, kw_only=kw_only
     )
     compared = [each.name for each in dataclasses.fields(made) if each.compare]
-    made.__compared__ = _getter(compared)
+    made.__compared__ = staticmethod(_getter(compared))
     for name, function in _SHARED.items():
         if name not in own and (repr or name != "__repr__"):
             setattr(made, name, function)
@@ -120,12 +120,12 @@ def _getter(names: list[str]) -> Any:  # noqa: ANN401
 def _eq(self: Any, other: object) -> Any:  # noqa: ANN401
     if type(other) is not type(self):
         return NotImplemented
-    compared = type(self).__compared__
+    compared = self.__compared__
     return compared(self) == compared(other)
 
 
 def _hash(self: Any) -> int:  # noqa: ANN401
-    return hash(type(self).__compared__(self))
+    return hash(self.__compared__(self))
 
 
 def _repr(self: Any) -> str:  # noqa: ANN401

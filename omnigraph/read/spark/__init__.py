@@ -2,11 +2,6 @@
 
 query        the rows of a read plan from Spark, as Arrow batches made while they are read
 opening      a session of Spark beside the given one, configured for one question
-<<<<<<< HEAD
-estimate     about how many rows a plan makes at most, to divide the work among tasks
-=======
-support      what a plan asks that does not run on Spark
->>>>>>> main
 lowering     a read plan as operations on frames of Spark, with the same rows in the same order
 usage        which properties of its variables a plan reads, and which variables a block shares
 matches      the rows of a query so far as a frame of Spark, and what its columns hold
