@@ -66,10 +66,10 @@ docs/errors.md.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Self, TypeAlias
 
+from omnigraph.frozen import dataclass
 from omnigraph.span import Source, Span, show_span
 
 _MOST_CONFLICTS = 20

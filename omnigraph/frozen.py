@@ -118,7 +118,7 @@ def _getter(names: list[str]) -> Any:  # noqa: ANN401
 
 
 def _eq(self: Any, other: object) -> Any:  # noqa: ANN401
-    if type(other) is not type(self):
+    if other.__class__ is not self.__class__:
         return NotImplemented
     compared = self.__compared__
     return compared(self) == compared(other)

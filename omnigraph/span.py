@@ -1,7 +1,8 @@
 """Where in a text: a named source, spans of it, and how they are shown to people."""
 
 import unicodedata
-from dataclasses import dataclass
+
+from omnigraph.frozen import dataclass
 
 _WIDEST_LINE = 160
 

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Self, TypeAlias
 
 from omnigraph.adapters.rows import delete_rows, read_rows
 from omnigraph.api.branch import Branch
 from omnigraph.api.view import View
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, NodeType, Property, find_type
 from omnigraph.schema.types import BLOB, ListType, VectorType
 from omnigraph.syntax.problems import suggest

@@ -5,7 +5,6 @@ import json
 import random
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from omnigraph.adapters.extras import missing_extra
@@ -14,6 +13,7 @@ from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph
 from omnigraph.api.view import View
 from omnigraph.errors import BranchExistsError, BranchNotFoundError, InputError, NotFoundError
+from omnigraph.frozen import dataclass
 from omnigraph.versioning.names import MAIN
 
 try:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +11,7 @@ from omnigraph.adapters.extras import missing_extra
 from omnigraph.adapters.rows import delete_rows, read_rows
 from omnigraph.api.branch import Branch
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.types import VectorType
 
 try:

@@ -1,7 +1,7 @@
 """Backend: a graph at hand whose operations end when the call that runs them is cancelled."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Event
 from typing import Any, Self
 
@@ -10,6 +10,7 @@ from omnigraph.api.access import Access
 from omnigraph.api.backend import USUAL, CallOptions, Pin
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import Document, Operation, R
+from omnigraph.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

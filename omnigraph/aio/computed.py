@@ -1,11 +1,12 @@
 """Computed: the rows of an algorithm, whose writing is awaited."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Self
 
 from omnigraph.aio.calls import Calls
 from omnigraph.api.computed import AlgorithmResult, Placed
 from omnigraph.data.result import Result
+from omnigraph.frozen import dataclass
 from omnigraph.write.receipt import Receipt
 
 

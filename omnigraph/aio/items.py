@@ -5,13 +5,13 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from omnigraph.aio.calls import Call, Calls, Pending
+from omnigraph.frozen import dataclass
 from omnigraph.merge.change_set import ChangeSet, CommitChanges
 from omnigraph.merge.row_change import Change, Op
 from omnigraph.schema.steps import MigrationStep

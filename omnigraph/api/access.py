@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -26,6 +26,7 @@ from omnigraph.errors import (
     TagNotFoundError,
     ViolationsError,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action, Decider, Request
 from omnigraph.query.stored import NO_QUERIES, StoredQueries
 from omnigraph.storage import layout

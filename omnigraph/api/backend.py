@@ -1,10 +1,11 @@
 """Backend: what runs operations on a graph, in this process or through a server."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from omnigraph.api.operation import Document, Operation, R
+from omnigraph.frozen import dataclass
 
 if TYPE_CHECKING:
     import os

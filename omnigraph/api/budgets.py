@@ -1,11 +1,12 @@
 """Budgets: what the work on a graph may take there, for all actors and for some of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from omnigraph.errors import Json
 from omnigraph.files.yaml import Section
+from omnigraph.frozen import dataclass
 
 # The limits of a server that can be others for a graph or an actor.
 SECONDS = (

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import quote, urlsplit
 from weakref import finalize
@@ -20,6 +19,7 @@ from omnigraph.errors import (
     UnreachableError,
     error_from_json,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.span import Source
 from omnigraph.telemetry.spans import headers as sent_from
 

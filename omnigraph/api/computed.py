@@ -1,10 +1,11 @@
 """Computed: the rows of an algorithm, which can become a property of nodes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from omnigraph.data.result import Result
+from omnigraph.frozen import dataclass
 from omnigraph.write.receipt import Receipt
 
 

@@ -1,7 +1,6 @@
 """Http: runs operations through a server: each is sent as a request, its answer read back."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -43,6 +42,7 @@ from omnigraph.errors import (
     UnavailableError,
     ViolationsError,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.merge.change_set import CommitChanges
 from omnigraph.merge.conflict import Conflict
 from omnigraph.query.compile import compile_query, query_name

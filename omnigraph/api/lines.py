@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -19,6 +19,7 @@ from omnigraph.errors import (
     Violation,
     ViolationsError,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, StoredType, find_type
 from omnigraph.schema.identity import key_id
 from omnigraph.schema.json_rows import row_from_json

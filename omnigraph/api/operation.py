@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
 from functools import cache
@@ -28,6 +28,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from omnigraph.errors import InputError, Json, OmniGraphError, UnavailableError
+from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.ulid import is_ulid

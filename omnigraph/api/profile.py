@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from omnigraph.api.operation import Document
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.query.explain import explain_json, explain_text, operator_text
 from omnigraph.query.plan import ReadPlan
 

@@ -1,7 +1,7 @@
 """Registry: the files of stored queries, read and checked together."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from omnigraph.errors import (
 )
 from omnigraph.files.bytes import file_bytes
 from omnigraph.files.yaml import Section
+from omnigraph.frozen import dataclass
 from omnigraph.query.stored import StoredQueries, StoredQuery, parse_stored
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems, suggest

@@ -1,11 +1,11 @@
 """Texts: queries and schemas as a caller hands them over: a Path is a file, a str the text."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.errors import Code, InputError, QueryError, SchemaError
 from omnigraph.files.bytes import file_bytes
+from omnigraph.frozen import dataclass
 from omnigraph.span import Source
 from omnigraph.syntax.source import decode, make_source
 

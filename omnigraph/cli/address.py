@@ -1,7 +1,6 @@
 """Address: where the graph of a command is, as its options and the configuration say together."""
 
 import os
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.errors import ConfigError
+from omnigraph.frozen import dataclass
 
 if TYPE_CHECKING:
     from omnigraph.server.config import Config, GraphConfig

@@ -8,7 +8,7 @@ ingest the file again changes nothing.
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import file_digest, sha256
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import click
 
 from omnigraph.cli.output import coloured, counted
 from omnigraph.errors import InputError, OmniGraphError, UnreadableError, ViolationsError
+from omnigraph.frozen import dataclass
 
 DONE, BAD = "_done", "_bad"
 # A file is taken when nothing was written to it for so long.

@@ -4,12 +4,13 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from omnigraph.cli.output import cell
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.span import terminal_columns
 
 if TYPE_CHECKING:

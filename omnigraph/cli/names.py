@@ -3,9 +3,11 @@
 import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from omnigraph.frozen import dataclass
 
 if TYPE_CHECKING:
     from omnigraph.cli.address import Address

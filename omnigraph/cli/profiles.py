@@ -7,7 +7,7 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from omnigraph.cli.address import Address
 from omnigraph.errors import ConfigError
 from omnigraph.files.bytes import file_bytes
 from omnigraph.files.yaml import Section, parse_yaml
+from omnigraph.frozen import dataclass
 from omnigraph.syntax.problems import list_names, suggest
 
 HOME = "OMNIGRAPH_HOME"

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +11,7 @@ from omnigraph.cli import completing
 from omnigraph.cli.address import NO_CONFIG
 from omnigraph.cli.session import ReadTarget, Session, read_queries, read_text, session_options
 from omnigraph.errors import Code, ConfigError, InputError, ParamsError, Problem
+from omnigraph.frozen import dataclass
 from omnigraph.span import Source
 
 if TYPE_CHECKING:

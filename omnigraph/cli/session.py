@@ -24,7 +24,6 @@ the environment lacks.
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,6 +53,7 @@ from omnigraph.errors import (
     UnavailableError,
     UnreadableError,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.span import Source
 
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from omnigraph.frozen import dataclass
 from omnigraph.query.value_parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from omnigraph.errors import CommitNotFoundError, InputError
+from omnigraph.frozen import dataclass
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Tables
 from omnigraph.syntax.problems import list_names, nearest_name

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from omnigraph.connector.options import PLACES, SourceOptions
 from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.query.compile import compile_query
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan

@@ -1,7 +1,6 @@
 """Tables: the rows of one type at one commit, in partitions of whole fragments."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -11,6 +10,7 @@ from omnigraph.connector.conditions import columns_of, parse_condition, to_condi
 from omnigraph.connector.options import PLACES, SourceOptions
 from omnigraph.data.values.recast import recast
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.query.expr import Predicate
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType, find_type

@@ -1,7 +1,6 @@
 """Writing: rows that tasks store and one commit publishes, of a frame or of each micro-batch."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from pyspark.sql.datasource import (
 
 from omnigraph.connector.options import SourceOptions
 from omnigraph.errors import InputError, OperationReusedError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import find_type
 from omnigraph.spark.runner import InlineRunner
 from omnigraph.syntax.problems import parse_choice

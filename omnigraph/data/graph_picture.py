@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from itertools import pairwise
 
 import pyarrow as pa
 
+from omnigraph.frozen import dataclass
 from omnigraph.look.colours import COLOURS
 from omnigraph.look.words import counted
 from omnigraph.notebook.drawing import MOST_NODES, DrawnEdge, DrawnNode, draw_graph

@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.data.drawing import draw_table
 from omnigraph.errors import InputError, Json, UnavailableError
+from omnigraph.frozen import dataclass
 from omnigraph.html import html_table, notebook_part
 from omnigraph.look.words import counted
 from omnigraph.schema.values import JS_SAFE_INTEGER, to_json_value

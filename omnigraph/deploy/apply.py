@@ -4,8 +4,6 @@ Before the flip nothing serves that did not before; after it everything does. A 
 leaves graphs and schemas ahead of the revision, which the next plan sees as done.
 """
 
-from dataclasses import dataclass
-
 from omnigraph.api.graph import init
 from omnigraph.api.graph import open as open_graph
 from omnigraph.deploy.definition import Definition, graph_uri
@@ -21,6 +19,7 @@ from omnigraph.errors import (
     Json,
     UnsupportedMigrationError,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.storage.steps import reached
 
 APPLIED, ROLLED_BACK = "apply", "rollback"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 
 from omnigraph.api.budgets import parse_budgets
@@ -34,6 +34,7 @@ from omnigraph.errors import (
 )
 from omnigraph.files.bytes import file_bytes
 from omnigraph.files.yaml import Section, parse_yaml
+from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action
 from omnigraph.policy.rules import Rules, check_version, parse_rules
 from omnigraph.query.compile import compile_query

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.api.budgets import NO_BUDGETS, Budgets
 from omnigraph.errors import ConfigError
+from omnigraph.frozen import dataclass
 from omnigraph.query.stored import NO_QUERIES, StoredQueries
 from omnigraph.span import Source
 

@@ -10,7 +10,7 @@ Nothing is ever changed. The one flip is to create the next number: of two who t
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -23,6 +23,7 @@ from omnigraph.errors import (
     RevisionNotFoundError,
     StorageError,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.storage.durable import sync
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at

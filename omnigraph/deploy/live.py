@@ -1,7 +1,6 @@
 """Live: the graphs of a deployment as they are, with what they have and the revision has not."""
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.api.graph import Graph
@@ -9,6 +8,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.deploy.definition import graph_uri
 from omnigraph.errors import GraphNotFoundError, OmniGraphError
 from omnigraph.evolve.plan import SchemaPlan
+from omnigraph.frozen import dataclass
 from omnigraph.span import Source
 from omnigraph.storage.store import store_at
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from omnigraph.deploy.definition import Definition, GraphDefinition
@@ -11,6 +11,7 @@ from omnigraph.deploy.live import LiveGraph, look_at
 from omnigraph.deploy.revision import Revision, canonical, digest_of, encode
 from omnigraph.errors import Json, OmniGraphError
 from omnigraph.evolve.plan import SchemaPlan
+from omnigraph.frozen import dataclass
 from omnigraph.span import Source
 
 CREATE, CHANGE, DELETE = "create", "change", "delete"

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from omnigraph.api.budgets import Budgets
@@ -14,6 +14,7 @@ from omnigraph.deploy.definition import (
     ProviderDefinition,
 )
 from omnigraph.errors import FormatError, Json, StorageError
+from omnigraph.frozen import dataclass
 from omnigraph.query.stored import StoredQueries, StoredQuery, parse_stored
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems

@@ -2,10 +2,11 @@
 
 from collections import OrderedDict
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 
 from omnigraph.embedding.embedder import Embedder, EmbeddingTask, Vectors
+from omnigraph.frozen import dataclass
 
 MOST_BYTES = 32 << 20
 

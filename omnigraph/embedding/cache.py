@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Protocol
 
@@ -16,6 +15,7 @@ from omnigraph.embedding.embedder import (
     check_texts,
     stack_vectors,
 )
+from omnigraph.frozen import dataclass
 
 _STORED = np.dtype("<f4")
 

@@ -1,12 +1,12 @@
 """Gemini: the embeddings interface of the Gemini API."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from omnigraph.embedding.embedder import EmbeddingTask
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 
 # For these models the API ignores `taskType`; the text names the task, as Google documents it.
 _TASK_IN_TEXT = "gemini-embedding-2"

@@ -7,7 +7,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from email.utils import mktime_tz, parsedate_tz
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,6 +22,7 @@ from omnigraph.embedding.embedder import (
     unit_vectors,
 )
 from omnigraph.errors import EmbeddingError, Json
+from omnigraph.frozen import dataclass
 
 if TYPE_CHECKING:
     import httpx

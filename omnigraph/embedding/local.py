@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,6 +12,7 @@ from typing import Any
 
 from omnigraph.embedding.embedder import EmbeddingTask, Vectors, check_texts, unit_vectors
 from omnigraph.errors import EmbeddingError
+from omnigraph.frozen import dataclass
 
 
 def _static_model(package: ModuleType) -> Callable[[list[str]], Any]:

@@ -1,11 +1,11 @@
 """Mock: vectors from a hash of the text; needs no network and is the same everywhere."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from omnigraph.embedding.embedder import EmbeddingTask, Vectors, check_texts, unit_vectors
+from omnigraph.frozen import dataclass
 from omnigraph.schema.identity import fnv1a64
 
 

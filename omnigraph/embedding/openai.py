@@ -1,11 +1,11 @@
 """OpenAI: the embeddings interface of OpenAI, which many other servers offer too."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.embedding.embedder import EmbeddingTask
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

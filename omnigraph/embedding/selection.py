@@ -1,7 +1,6 @@
 """Selection: the embedder that a model name and the environment select."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from omnigraph.embedding.embedder import Embedder
@@ -11,6 +10,7 @@ from omnigraph.embedding.local import DEFAULT, local_embedder
 from omnigraph.embedding.mock import MockEmbedder
 from omnigraph.embedding.openai import OpenAI
 from omnigraph.errors import EmbeddingError, EmbeddingModelError
+from omnigraph.frozen import dataclass
 
 _KINDS = "gemini-NAME, text-embedding-NAME, openai:NAME, local, local:NAME or mock"
 _MOCKS = ("NANOGRAPH_EMBEDDINGS_MOCK", "OMNIGRAPH_EMBEDDINGS_MOCK")

@@ -1,7 +1,7 @@
 """Align: brings the sides of a merge to one schema that has the changes of both."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 
 from omnigraph.errors import SchemaConflictError, Violation
@@ -10,6 +10,7 @@ from omnigraph.evolve.lens import lens
 from omnigraph.evolve.migrate import migrate_tables
 from omnigraph.evolve.outlook import Outlook
 from omnigraph.evolve.past import Past
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.schema.combine import combine_schemas

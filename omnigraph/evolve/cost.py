@@ -1,11 +1,10 @@
 """Cost: the rows that each step of a schema change writes, checks, hides or shows again."""
 
-from dataclasses import dataclass
-
 import pyarrow.compute as pc
 
 from omnigraph.evolve.outlook import Outlook
 from omnigraph.evolve.plan import PlannedStep, is_index
+from omnigraph.frozen import dataclass
 from omnigraph.schema.steps import (
     AddConstraint,
     AddProperty,

@@ -1,7 +1,7 @@
 """Lens: the rows of a type as another schema of the graph shows them, without writing any."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import default_of, to_array
 from omnigraph.evolve.past import Past, PastColumn
+from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_schema, arrow_type
 from omnigraph.schema.catalog import Property, StoredType
 from omnigraph.storage.delta import addresses_of

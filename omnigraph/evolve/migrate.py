@@ -1,7 +1,7 @@
 """Migrate: changes the schema of a branch by one commit, or changes nothing."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
@@ -19,6 +19,7 @@ from omnigraph.evolve.outlook import Outlook
 from omnigraph.evolve.past import Past
 from omnigraph.evolve.plan import SchemaApplied, SchemaPlan
 from omnigraph.evolve.tables import evolve_table, is_touched
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.schema.compile import compile_schema

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ from omnigraph.errors import Violation
 from omnigraph.evolve.constraints import without_values
 from omnigraph.evolve.lens import Lens, lens
 from omnigraph.evolve.past import Past
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.migration import plan_schema_migration
 from omnigraph.schema.steps import MigrationStep, RestoreProperty

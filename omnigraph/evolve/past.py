@@ -1,6 +1,5 @@
 """Past: rows and values that older commits have of what the schema of a snapshot dropped."""
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -8,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import to_array
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Property, StoredType
 from omnigraph.storage.reading import ADDRESS, Addresses, read_with_addresses, rows_at
 from omnigraph.storage.table import Table

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
 
 from omnigraph.errors import InputError, Json, Violation
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.migration import plan_schema_migration

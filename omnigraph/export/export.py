@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TypedDict
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ from omnigraph.errors import Json, StorageError, TableNotFoundError
 from omnigraph.export.lines import render_lines
 from omnigraph.export.shards import ExportFormat, Shard, WriteShard
 from omnigraph.export.sorting import sort_by_id
+from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, find_type
 from omnigraph.spark.choice import Engine, default_settings

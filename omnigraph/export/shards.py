@@ -1,6 +1,5 @@
 """Shards: the rows of some fragments as one file, of JSON lines or Parquet."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import BinaryIO
 
@@ -9,6 +8,7 @@ import pyarrow.parquet as pq
 
 from omnigraph.data.values.recast import recast
 from omnigraph.export.lines import render_lines, to_blob_texts
+from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_schema, arrow_type
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.schema.types import BLOB, DATETIME, ListType, ScalarType, ValueType, VectorType

@@ -1,8 +1,7 @@
 """Findings: what is wrong with a text, as places in it."""
 
-from dataclasses import dataclass
-
 from omnigraph.errors import Problem, SchemaError
+from omnigraph.frozen import dataclass
 from omnigraph.query.compile import read_queries
 from omnigraph.query.editor.diagnose import Diagnostic, diagnose
 from omnigraph.schema.catalog import Catalog

@@ -1,11 +1,11 @@
 """Schemas: which schema the queries of a file are written for."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.deploy.declaration import FILE_NAME, declared_schemas
 from omnigraph.errors import OmniGraphError
+from omnigraph.frozen import dataclass
 
 QUERIES, SCHEMA = ".gq", ".pg"
 

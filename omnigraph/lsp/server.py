@@ -1,7 +1,7 @@
 """Server: the language server itself, over standard input and output."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from omnigraph import __version__
 from omnigraph.errors import SourceError
+from omnigraph.frozen import dataclass
 from omnigraph.lsp.findings import (
     Finding,
     compile_or_none,

@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
@@ -27,6 +27,7 @@ from omnigraph.errors import (
     Json,
     StorageError,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.maintain.fsck import fsck
 from omnigraph.maintain.reports import Copied
 from omnigraph.merge.runs import run_files

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping, Set
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import timedelta
 
 from omnigraph.errors import HeadMovedError
+from omnigraph.frozen import dataclass
 from omnigraph.maintain.reports import Cleaned, CleanedTable
 from omnigraph.maintain.scope import WHOLE_GRAPH, Scope
 from omnigraph.merge.runs import expire_runs, find_outdated

@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterator, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from omnigraph.errors import GraphNotFoundError, Json, OmniGraphError, StorageError
+from omnigraph.frozen import dataclass
 from omnigraph.maintain.reports import Checkup
 from omnigraph.maintain.row_audit import RowAudit
 from omnigraph.maintain.scope import WHOLE_GRAPH, Scope

@@ -3,11 +3,12 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from threading import Event
 from typing import TypedDict
 
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.maintain.coverage import table_coverage
 from omnigraph.maintain.reports import Optimized, OptimizedTable
 from omnigraph.maintain.scope import Scope

@@ -1,10 +1,10 @@
 """Reports: what coverage, optimize, cleanup, fsck and backups found or did."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.versioning.commit import Commit, commit_if_named, with_commits
 from omnigraph.versioning.damage import Finding
 

@@ -5,7 +5,7 @@ from that are read, as long as they are few and nothing is wrong with them.
 """
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import StorageError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.storage.delta import delta_between
 from omnigraph.storage.inspect import segments_of, wrong_lookups

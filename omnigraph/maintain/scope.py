@@ -1,10 +1,10 @@
 """Scope: the branches and types that a cleanup or a check is limited to."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
 
 from omnigraph.errors import BranchNotFoundError, TableNotFoundError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.names import is_system, normalize_name

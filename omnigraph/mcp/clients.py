@@ -5,11 +5,11 @@ import os
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.syntax.problems import suggest
 
 _PASTE = "add the entry that is shown by hand"

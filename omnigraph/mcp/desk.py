@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +14,7 @@ from omnigraph.errors import (
     NotFoundError,
     OmniGraphError,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.mcp.wording import problem_text
 from omnigraph.policy.actions import Action
 from omnigraph.policy.rights import Rights

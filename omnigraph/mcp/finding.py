@@ -1,12 +1,13 @@
 """Finding: the tool that finds nodes by words, by meaning and by key."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.mcp.desk import ToolCall
 from omnigraph.mcp.reading import Place, traversal
 from omnigraph.mcp.table import Page

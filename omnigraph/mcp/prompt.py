@@ -1,9 +1,9 @@
 """Prompt: a way to begin some work: what it takes, and the words for it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.mcp.wording import to_line
 from omnigraph.policy.actions import Action
 from omnigraph.syntax.problems import suggest

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Event
 from typing import Any, Protocol, TypeVar
 
@@ -13,6 +13,7 @@ from mcp.shared.exceptions import MCPError
 
 from omnigraph import __version__
 from omnigraph.errors import OmniGraphError
+from omnigraph.frozen import dataclass
 from omnigraph.mcp.desk import Desk, ToolCall
 from omnigraph.mcp.shelf import (
     instructions,

@@ -1,12 +1,12 @@
 """Shelf: what an agent can read beside tools: resources and prompts."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from omnigraph.errors import NotFoundError
+from omnigraph.frozen import dataclass
 from omnigraph.mcp import remembering
 from omnigraph.mcp.desk import Desk
 from omnigraph.mcp.guide import guide_text

@@ -5,11 +5,12 @@ import gc
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Event
 from typing import TypeVar
 
 from omnigraph.errors import UnavailableError
+from omnigraph.frozen import dataclass
 from omnigraph.mcp.desk import Desk
 
 _Found = TypeVar("_Found")

@@ -3,10 +3,10 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from omnigraph.errors import InputError, Json
+from omnigraph.frozen import dataclass
 from omnigraph.mcp.wording import to_line, tokens_of
 
 if TYPE_CHECKING:

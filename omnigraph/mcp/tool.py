@@ -1,7 +1,6 @@
 """Tool: what it takes, which right it needs, and whether it changes anything."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.mcp.desk import ToolCall
 from omnigraph.policy.actions import Action
 

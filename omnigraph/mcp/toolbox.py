@@ -1,10 +1,10 @@
 """Toolbox: the tools that an actor is shown, and how one is called."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.errors import DeniedError, InputError, OmniGraphError, ReadOnlyError
+from omnigraph.frozen import dataclass
 from omnigraph.mcp import finding, proposing, reading, remembering, reviewing, stored, writing
 from omnigraph.mcp.desk import Desk, ToolCall
 from omnigraph.mcp.tool import Tool

@@ -1,9 +1,10 @@
 """Change: what is written to remember a fact, as one mutation."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 
+from omnigraph.frozen import dataclass
 from omnigraph.memory.names import Entity
 from omnigraph.memory.new_fact import NewFact
 from omnigraph.memory.shape import ABOUT, ENTITY, FACT, MemoryShape

@@ -1,11 +1,11 @@
 """Facts: facts as they are recalled, and what remembering one did."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.schema.values import to_json_value
 
 

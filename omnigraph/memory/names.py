@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from itertools import count, islice
 from uuid import uuid4
 
 from omnigraph.api.view import View
 from omnigraph.errors import InputError, RowNotFoundError
+from omnigraph.frozen import dataclass
 from omnigraph.memory.new_fact import NewFact
 from omnigraph.memory.queries import NAMED, TITLED, rows_of, taken
 from omnigraph.memory.shape import ENTITY

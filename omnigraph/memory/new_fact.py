@@ -1,10 +1,11 @@
 """New fact: what is to be remembered."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.memory.shape import FACT, MemoryShape
 from omnigraph.syntax.problems import shorten
 

@@ -1,9 +1,9 @@
 """Shape: which types of a schema hold facts, entities and sources."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Self
 
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, NodeType, StoredType, embedded_in
 from omnigraph.schema.types import DATE, STRING, ListType, Scalar, ValueType
 

@@ -5,13 +5,14 @@ merges from what they merge to; otherwise it is a conflict.
 """
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from omnigraph.data.values.equality import equal_rows, equal_values
 from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.frozen import dataclass
 from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
 from omnigraph.merge.threeway import conflict_of
 from omnigraph.merge.virtual_base import VirtualBase, is_same

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
@@ -10,6 +10,7 @@ from omnigraph.data.values.columns import to_array, with_timestamps
 from omnigraph.data.values.equality import equal_values
 from omnigraph.errors import CommitCleanedError, RowNotFoundError, StorageError, TableNotFoundError
 from omnigraph.evolve.lens import Lens, lens
+from omnigraph.frozen import dataclass
 from omnigraph.merge.blamed import Blamed
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.spark.deadline import NO_DEADLINE, Deadline

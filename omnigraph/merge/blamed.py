@@ -1,10 +1,10 @@
 """Blamed: one property, its value, and the commit that set it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.json_rows import property_from_json
 from omnigraph.schema.values import to_json_value

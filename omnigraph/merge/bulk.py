@@ -1,7 +1,7 @@
 """Bulk: merges the changed rows of one type in tasks, one bucket of ids each."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from math import ceil
 from typing import TypeAlias, TypeVar
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.frozen import dataclass
 from omnigraph.merge.conflict import Side
 from omnigraph.merge.diff import TableDiff, match_rows
 from omnigraph.merge.row_change import Op

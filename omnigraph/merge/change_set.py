@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from html import escape
 from itertools import islice
 from typing import Any
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.look.colours import colour_types
 from omnigraph.merge.differences import render_counts, render_differences
 from omnigraph.merge.row_change import (

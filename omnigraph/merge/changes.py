@@ -1,10 +1,11 @@
 """Changes: the net changes between two snapshots, row by row, for people and programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from omnigraph.data.values.columns import with_timestamps
+from omnigraph.frozen import dataclass
 from omnigraph.merge.change_set import ChangeSet
 from omnigraph.merge.diff import RowChanges, TableDiff, diff
 from omnigraph.merge.row_change import Change, ChangeFilter, Op, kind_of

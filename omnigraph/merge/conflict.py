@@ -1,11 +1,12 @@
 """Conflict: one row that two sides changed incompatibly, and the choices that resolve it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, Self
 
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.json_rows import property_from_json, row_from_json
 from omnigraph.schema.values import to_json_value

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.equality import Mask, equal_rows, equal_values
 from omnigraph.evolve.lens import HeldLens, Lens, lens
+from omnigraph.frozen import dataclass
 from omnigraph.merge.row_change import Op
 from omnigraph.schema.catalog import StoredType
 from omnigraph.spark.deadline import NO_DEADLINE, Deadline

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from omnigraph.errors import (
     Violation,
 )
 from omnigraph.evolve.align import Sides
+from omnigraph.frozen import dataclass
 from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions
 from omnigraph.merge.diff import diff
 from omnigraph.merge.lost import aligned

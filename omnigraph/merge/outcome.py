@@ -1,11 +1,11 @@
 """Outcome: what a merge did or would do."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.html import html_facts, html_table, notebook_part
 from omnigraph.look.colours import colour_types
 from omnigraph.merge.conflict import Conflict

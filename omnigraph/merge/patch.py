@@ -1,7 +1,7 @@
 """Patch: sets the values that were given for conflicts, which are neither ours nor theirs."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import convert_each
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.merge.conflict import Conflict
 from omnigraph.merge.rowmerge import without
 from omnigraph.merge.settle import stored_type

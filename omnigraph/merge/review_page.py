@@ -1,7 +1,7 @@
 """Review page: what a branch would bring to another, counted by type and shown a page at a time."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Self
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import CommitCleanedError, InputError, Json
+from omnigraph.frozen import dataclass
 from omnigraph.merge.changes import entities_of
 from omnigraph.merge.conflict import ConflictKind
 from omnigraph.merge.diff import TableDiff, diff, table_diff

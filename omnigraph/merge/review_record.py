@@ -1,11 +1,11 @@
 """Review record: what people said about a branch before it is merged, and what they decided."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 
 
 class ReviewState(StrEnum):

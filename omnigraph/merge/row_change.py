@@ -1,11 +1,12 @@
 """Row change: one node or edge that was inserted, deleted or updated, and filters for changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Self
 
 from omnigraph.errors import Json, TableNotFoundError
+from omnigraph.frozen import dataclass
 from omnigraph.query.expr import EntityKind
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.json_rows import row_from_json

@@ -1,12 +1,12 @@
 """Rowmerge: merges one type row by row: what changes for us, and what conflicts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Violation
+from omnigraph.frozen import dataclass
 from omnigraph.merge.bases import Agreement, drop_repeats
 from omnigraph.merge.conflict import Conflict
 from omnigraph.merge.diff import TableDiff, diff_of

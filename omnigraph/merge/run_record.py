@@ -1,11 +1,12 @@
 """Run record: one run: where it publishes to, where it writes, and how it ended."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.html import html_facts, notebook_part
 from omnigraph.versioning.commit import time_text
 

@@ -5,7 +5,7 @@ lacks, the owners of one unique value, the edges of a node that has too few or t
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import with_timestamps
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import Code, Violation
+from omnigraph.frozen import dataclass
 from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.rowmerge import in_order, without
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name

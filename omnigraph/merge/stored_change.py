@@ -4,11 +4,12 @@ Only the columns are kept that rules between rows compare, a part for each bucke
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
 from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import StoredType
 from omnigraph.spark.progress import NO_PROGRESS
 from omnigraph.spark.runner import Parcel, Runner

@@ -1,7 +1,7 @@
 """Threeway: combines rows of one type that both sides changed, or reports a conflict."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import with_timestamps
 from omnigraph.data.values.equality import Mask, equal_values
+from omnigraph.frozen import dataclass
 from omnigraph.merge.changes import shown_columns
 from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
 from omnigraph.merge.diff import TableDiff

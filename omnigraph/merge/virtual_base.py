@@ -6,13 +6,13 @@ is ambiguous too, the row is left to the user.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from omnigraph.data.values.equality import equal_rows, equal_values
 from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType
 from omnigraph.storage.table import Table

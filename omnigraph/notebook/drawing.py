@@ -1,12 +1,12 @@
 """Drawing: nodes and edges as SVG, placed so that what is joined is near."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from omnigraph.frozen import dataclass
 from omnigraph.look.words import counted
 
 if TYPE_CHECKING:

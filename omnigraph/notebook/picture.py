@@ -1,10 +1,11 @@
 """Picture: something to look at, as HTML that stands still and as a widget that answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from omnigraph.frozen import dataclass
 from omnigraph.html import notebook_part
 
 if TYPE_CHECKING:

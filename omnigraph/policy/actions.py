@@ -1,9 +1,10 @@
 """Actions: the actions, a request for one, and the decision on it."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from omnigraph.frozen import dataclass
 
 
 class Action(StrEnum):

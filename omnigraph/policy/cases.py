@@ -1,11 +1,11 @@
 """Cases: the file `policy.tests.yaml`: the decisions that a policy is expected to make."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.files.bytes import file_bytes
 from omnigraph.files.yaml import Section, parse_yaml
+from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import ACTIONS, Action, Decider, Decision, Request
 from omnigraph.policy.rules import check_unique, check_version, read_name
 

@@ -1,11 +1,12 @@
 """Policy: decides requests by the rules of a file; what no rule allows is denied."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from omnigraph.errors import BranchNameError, ConfigError
 from omnigraph.files.bytes import file_bytes
+from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import ACTIONS, Action, Decision, Request
 from omnigraph.policy.cedar import SCHEMA, Cedar, cedar_text
 from omnigraph.policy.rules import Rules, parse_rules

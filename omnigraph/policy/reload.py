@@ -2,10 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.files.bytes import file_bytes
+from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action, Decision, Request
 from omnigraph.policy.policy import Policy, parse_policy
 

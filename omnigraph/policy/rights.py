@@ -1,10 +1,10 @@
 """Rights: the actions that a policy lets an actor do, on some branch and on `main`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action, Decider, Request
 
 _MAIN = "main"

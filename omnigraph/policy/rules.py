@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from omnigraph.errors import BranchNameError
 from omnigraph.files.yaml import Section, parse_yaml
+from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import ACTIONS, Action, Scope
 from omnigraph.syntax.names import fold, is_system, is_visible, normalize_name
 from omnigraph.syntax.problems import suggest

@@ -1,10 +1,11 @@
 """Arrange: the patterns of a plan as graphs of variables and links, and back in any order."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from typing import TypeAlias
 
+from omnigraph.frozen import dataclass
 from omnigraph.query.ast import Hops
 from omnigraph.query.ast import Operator as Comparing
 from omnigraph.query.checked import Direction, Step

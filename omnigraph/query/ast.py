@@ -1,9 +1,10 @@
 """The syntax tree of `.gq` queries, as written: names unresolved, types unknown."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias
 
+from omnigraph.frozen import dataclass
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.span import Span
 from omnigraph.syntax.literal import Literal, Name

@@ -2,9 +2,10 @@
 
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from omnigraph.errors import Code
+from omnigraph.frozen import dataclass
 from omnigraph.query import ast
 from omnigraph.query.checked import (
     BoundVariable,

@@ -1,9 +1,9 @@
 """Checked: a query with every name resolved and every expression typed, not yet ordered."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from omnigraph.frozen import dataclass
 from omnigraph.query.ast import Hops
 from omnigraph.query.expr import (
     Call,

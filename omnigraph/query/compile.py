@@ -1,9 +1,10 @@
 """Compile: `.gq` text to plans in one call."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from omnigraph.errors import Code, QueryError, QueryNotFoundError
+from omnigraph.frozen import dataclass
 from omnigraph.query import ast
 from omnigraph.query.check import check_query
 from omnigraph.query.checked import CheckedQuery

@@ -1,10 +1,11 @@
 """Expr: typed expressions, which check makes of the text and the engine computes."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import ClassVar, TypeAlias, TypeGuard
 
+from omnigraph.frozen import dataclass
 from omnigraph.query.ast import Operator
 from omnigraph.query.functions import can_fail
 from omnigraph.schema.types import BOOL, DATETIME, F64, Scalar, ValueType

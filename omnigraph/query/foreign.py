@@ -6,9 +6,9 @@ nearest form of this language.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 
+from omnigraph.frozen import dataclass
 from omnigraph.span import Span
 
 _LONGEST = 2_000

@@ -5,8 +5,8 @@ in `coalesce`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from omnigraph.frozen import dataclass
 from omnigraph.schema.types import (
     DATE,
     DATETIME,

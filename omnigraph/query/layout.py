@@ -5,10 +5,11 @@ each clause. Comments stay where they are.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from itertools import pairwise
 
 from omnigraph.errors import QueryError
+from omnigraph.frozen import dataclass
 from omnigraph.query import ast
 from omnigraph.query.compile import read_queries
 from omnigraph.span import Source

@@ -1,9 +1,10 @@
 """Lint: checks every query of a file and reports errors and doubtful queries."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.errors import Code, Json, Problem
+from omnigraph.frozen import dataclass
 from omnigraph.query import ast
 from omnigraph.query.check import check_query
 from omnigraph.query.checked import CheckedMutation, CheckedQuery, FromMatch, SetRows, Update

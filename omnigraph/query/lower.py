@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from omnigraph.frozen import dataclass
 from omnigraph.query import plan
 from omnigraph.query.checked import (
     Assigned,

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 
 from omnigraph.errors import Code, ParamsError
+from omnigraph.frozen import dataclass
 from omnigraph.query.expr import ParamRef, Rrf, TextMatch
 from omnigraph.query.plan import Limit, Plan
 from omnigraph.query.resolve import MOST_EDITS

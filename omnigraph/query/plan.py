@@ -1,9 +1,9 @@
 """Plan: a query as data: a pipeline of operators that can be printed and rewritten."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from omnigraph.frozen import dataclass
 from omnigraph.query.ast import Hops
 from omnigraph.query.checked import (
     Column,

@@ -1,12 +1,13 @@
 """Resolve: resolves the names in values and predicates, and types them."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date, datetime
 from itertools import chain
 from typing import NoReturn
 
 from omnigraph.errors import Code
+from omnigraph.frozen import dataclass
 from omnigraph.query import ast, expr
 from omnigraph.query.checked import BoundVariable, Link
 from omnigraph.query.comparing import (

@@ -1,11 +1,12 @@
 """Stored: queries under a name that others may run, and what each takes and returns."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Self
 
 from omnigraph.errors import Json, OmniGraphError, QueryNotFoundError
+from omnigraph.frozen import dataclass
 from omnigraph.query import ast
 from omnigraph.query.compile import AcceptedSchema, compile_cached, read_queries
 from omnigraph.query.plan import Plan, ReadPlan

@@ -1,7 +1,8 @@
 """Tail: lowers the part after the match: ranking, grouping, order, limit, projection."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from omnigraph.frozen import dataclass
 from omnigraph.query import plan
 from omnigraph.query.checked import CheckedRead, Column, OrderKey, Pattern
 from omnigraph.query.comparing import result_type_of

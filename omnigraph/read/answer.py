@@ -1,9 +1,10 @@
 """Answer: runs a plan on a snapshot, along the road that costs less."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from omnigraph.data.derived.topology import Topology
 from omnigraph.data.result import Result, ResultStream
+from omnigraph.frozen import dataclass
 from omnigraph.query.plan import Project, ReadPlan
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import PlanRequest

@@ -2,12 +2,13 @@
 
 from binascii import b2a_base64
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import InputError, RowNotFoundError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.blobs import content_of
 from omnigraph.schema.catalog import StoredType, find_type
 from omnigraph.schema.types import BLOB

@@ -6,7 +6,7 @@ limited, the first ones; else all. So a budget limits what is kept, not what pas
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from omnigraph.data.derived.codes import number_combinations
 from omnigraph.data.derived.numbering import Numbers
+from omnigraph.frozen import dataclass
 from omnigraph.query.expr import (
     MARK,
     EntityKind,

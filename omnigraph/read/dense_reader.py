@@ -1,7 +1,7 @@
 """Dense reader: reads whole tables once, then answers from arrays in memory."""
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 
 import numpy as np
@@ -20,6 +20,7 @@ from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import NO_ROW, Numbering, Numbers, take_or_null
 from omnigraph.data.derived.topology import EdgeTable, Topology
 from omnigraph.errors import OmniGraphError
+from omnigraph.frozen import dataclass
 from omnigraph.read.reader import DirectedEdge, Domain, Leg, Reader, find_ways
 from omnigraph.schema.catalog import EdgeType, column_name
 from omnigraph.storage.reading import rows_at

@@ -1,13 +1,13 @@
 """Derived column: what is computed from a whole column, cached by the version of its table."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic
 
 import pyarrow as pa
 
 from omnigraph.data.derived.memory import Content
 from omnigraph.data.derived.numbering import Numbers
+from omnigraph.frozen import dataclass
 from omnigraph.read.reader import Reader
 from omnigraph.schema.catalog import column_name
 from omnigraph.storage.reading import ADDRESS, read_with_addresses

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from threading import Event
 
 import numpy as np
 
 from omnigraph.errors import BudgetError, CancelledError
+from omnigraph.frozen import dataclass
 from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, PropertyRef
 from omnigraph.query.plan import Expand
 from omnigraph.read.profile import Stopwatch

@@ -1,7 +1,7 @@
 """Hits: the nodes that a text may mean: by key, by words and by meaning."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import with_timestamps
 from omnigraph.embedding import embedder_for, query_vector
 from omnigraph.errors import InputError, Json, OmniGraphError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, NodeType, Property, embedded_in
 from omnigraph.schema.labels import key_of, label_of, shortened, shown_columns
 from omnigraph.schema.types import STRING, VectorType

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from omnigraph.data.derived.numbering import NO_ROW
 from omnigraph.data.result import ResultStream
+from omnigraph.frozen import dataclass
 from omnigraph.query.expr import ColumnRef
 from omnigraph.query.plan import (
     Aggregate,

@@ -1,7 +1,7 @@
 """Matches: the matches of a pattern so far: for each variable a column of codes, and a weight."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +9,7 @@ import pyarrow as pa
 from omnigraph.data.derived.adjacency import is_row_range
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.errors import ResultOverflowError
+from omnigraph.frozen import dataclass
 
 # A little less than I64 holds, because floats are used to see whether a count is larger.
 _MOST_COUNTED = 9_200_000_000_000_000_000

@@ -1,7 +1,6 @@
 """Neighbors: the nodes around one node: how many by each edge type, and a page of them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
 import pyarrow as pa
@@ -10,6 +9,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import with_timestamps
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import InputError, Json, RowNotFoundError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, StoredType
 from omnigraph.schema.labels import label_of, shown_columns
 from omnigraph.schema.values import to_json_value

@@ -3,8 +3,9 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from omnigraph.frozen import dataclass
 from omnigraph.query.plan import Operator
 from omnigraph.storage.reading import metered
 

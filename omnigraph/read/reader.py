@@ -1,7 +1,7 @@
 """Reader: the rows of one snapshot by ordinal, with their columns and the edges between them."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Protocol
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from omnigraph.data.derived.adjacency import CheckCount, Neighbours
 from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import NO_ROW, Numbers, rank_texts, take_or_null
+from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import EntityType
 from omnigraph.schema.arrow import arrow_type

@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from omnigraph.data.derived.topology import Topology
+from omnigraph.frozen import dataclass
 from omnigraph.query.ast import Hops
 from omnigraph.query.checked import Direction
 from omnigraph.query.expr import Bm25, Expr, Predicate, PropertyRef, TextMatch, parts

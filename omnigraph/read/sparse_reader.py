@@ -1,7 +1,7 @@
 """Sparse reader: looks up single rows by the indexes of their tables, and caches nothing."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from omnigraph.data.derived.numbering import (
     to_numbers,
 )
 from omnigraph.data.values.columns import to_array
+from omnigraph.frozen import dataclass
 from omnigraph.read.reader import DirectedEdge, Domain, Leg, Reader, find_ways
 from omnigraph.schema.catalog import column_name
 from omnigraph.storage.reading import ADDRESS, Addresses, rows_where

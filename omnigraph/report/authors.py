@@ -1,10 +1,11 @@
 """Authors: who made the changes between two commits, property by property."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from omnigraph.errors import NotFoundError
+from omnigraph.frozen import dataclass
 from omnigraph.merge.blamed import Blamed
 from omnigraph.merge.row_change import Change, Op
 from omnigraph.versioning.commit import Commit

@@ -1,9 +1,10 @@
 """Diagram: the types of a schema as SVG, boxes in layers joined by their edges."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 
+from omnigraph.frozen import dataclass
 from omnigraph.look.colours import colour_types
 from omnigraph.look.words import counted
 from omnigraph.notebook.picture import Picture

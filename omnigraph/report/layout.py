@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
+
+from omnigraph.frozen import dataclass
 
 BOX_WIDTH, BOX_HEIGHT = 180, 48
 _GAP_X, _GAP_Y, _BEND_HEIGHT, _MARGIN, _BETWEEN = 100, 30, 10, 28, 40

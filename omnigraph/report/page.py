@@ -1,7 +1,7 @@
 """Page: a report on a graph, as one HTML document that needs nothing from outside."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from html import escape
 from itertools import islice
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from omnigraph.data.result import Result, result_html
+from omnigraph.frozen import dataclass
 from omnigraph.look.colours import colour_types
 from omnigraph.look.style import SCOPE, page_style, sheet
 from omnigraph.look.words import counted

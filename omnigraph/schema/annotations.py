@@ -1,9 +1,10 @@
 """Annotations: which exist, where each is allowed, and what each means."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.errors import Code
+from omnigraph.frozen import dataclass
 from omnigraph.schema import ast
 from omnigraph.schema.catalog import Annotation, Cardinality, Embed
 from omnigraph.syntax.literal import Literal, Name

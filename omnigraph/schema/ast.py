@@ -1,8 +1,9 @@
 """The syntax tree of a `.pg` schema, as written."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from omnigraph.frozen import dataclass
 from omnigraph.schema.types import ValueType
 from omnigraph.span import Span
 from omnigraph.syntax.literal import Literal, Name

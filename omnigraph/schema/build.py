@@ -1,11 +1,12 @@
 """Build: the syntax tree of a schema to its catalog, checked against every static rule."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TypeVar, cast
 
 from omnigraph.errors import Code
+from omnigraph.frozen import dataclass
 from omnigraph.schema import ast
 from omnigraph.schema.annotations import Notes, read_annotations
 from omnigraph.schema.catalog import (

@@ -1,12 +1,12 @@
 """Catalog: the checked schema: every type with its properties, constraints and identity."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import TypeAlias
 
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.types import F32, STRING, ValueType
 from omnigraph.schema.values import Value, match_f32
 from omnigraph.syntax.problems import suggest

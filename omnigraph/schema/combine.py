@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 from omnigraph.errors import SchemaConflictError, SchemaError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import EDGE_COLUMNS, Catalog
 from omnigraph.schema.codec import IR_VERSION, catalog_json, decode_catalog
 from omnigraph.schema.compile import compile_schema

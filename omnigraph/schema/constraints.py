@@ -1,11 +1,12 @@
 """Constraints: keys, uniqueness, indexes, ranges and checks of one type."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import re2
 
 from omnigraph.errors import Code
+from omnigraph.frozen import dataclass
 from omnigraph.schema import ast
 from omnigraph.schema.catalog import Interface, PatternCheck, Property, Range
 from omnigraph.schema.types import (

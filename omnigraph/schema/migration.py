@@ -1,9 +1,10 @@
 """Migration: the steps from an accepted schema to a desired one, matched by identity."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import (
     Annotation,
     AnyType,

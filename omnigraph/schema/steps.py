@@ -1,9 +1,9 @@
 """Steps: the changes a schema with data can make, as values with a text and a JSON form."""
 
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Annotation, PatternCheck, Range
 from omnigraph.syntax.literal import quote
 

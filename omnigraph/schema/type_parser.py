@@ -1,8 +1,8 @@
 """Type parser: value types of both languages: `String?`, `[I64]`, `Vector(3)`, `enum(a, b)`."""
 
 import re
-from dataclasses import dataclass
 
+from omnigraph.frozen import dataclass
 from omnigraph.schema.types import (
     BLOB,
     MOST_DIMENSIONS,

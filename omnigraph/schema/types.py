@@ -1,10 +1,11 @@
 """Types: the types of values that a property or a parameter can have."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import TypeAlias
+
+from omnigraph.frozen import dataclass
 
 
 class Scalar(StrEnum):

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import IO, Any, NoReturn, TypeVar
 from uuid import uuid4
 
@@ -20,6 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import Audience, Operation, SentFields, named_or_main
 from omnigraph.errors import BudgetError, DeniedError, Json, OmniGraphError
+from omnigraph.frozen import dataclass
 from omnigraph.server.admission import Admission
 from omnigraph.server.agents.speaker import Speaker, replayed
 from omnigraph.server.agents.visit import Visit

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Event, Lock
 from typing import Any, Protocol, TypeAlias
 
@@ -13,6 +13,7 @@ from omnigraph.api.backend import CallOptions
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import JSON, Work
 from omnigraph.errors import DeniedError, Json, NotFoundError
+from omnigraph.frozen import dataclass
 from omnigraph.read.execution import Budget
 from omnigraph.server.feed import Feed
 from omnigraph.server.limits import Limits

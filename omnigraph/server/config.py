@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from omnigraph.errors import ConfigError, UnreadableError
 from omnigraph.files.bytes import file_bytes
 from omnigraph.files.dotenv import parse_dotenv
 from omnigraph.files.yaml import Section, parse_yaml
+from omnigraph.frozen import dataclass
 from omnigraph.spark.session import SparkSettings
 from omnigraph.syntax.problems import list_names, nearest_name
 

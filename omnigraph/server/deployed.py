@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from omnigraph.api.graph import Graph
@@ -14,6 +14,7 @@ from omnigraph.deploy.declaration import FILE_NAME, storage_of
 from omnigraph.deploy.definition import CLUSTER, Definition, GraphDefinition, graph_uri
 from omnigraph.deploy.ledger import Entry, Ledger
 from omnigraph.errors import ConfigError, OmniGraphError
+from omnigraph.frozen import dataclass
 from omnigraph.policy.policy import parse_policy
 from omnigraph.policy.reload import FixedPolicy
 from omnigraph.server.gate import NotedPolicy

@@ -1,7 +1,7 @@
 """Feed: the changes of a branch as server-sent events, made while a client takes them."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
 import msgspec
@@ -10,6 +10,7 @@ from omnigraph.api.backend import USUAL, CallOptions
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operations.changes import WatchChanges
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.merge.change_set import CommitChanges
 
 EVENTS = "text/event-stream"

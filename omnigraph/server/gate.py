@@ -5,13 +5,14 @@ import threading
 import time
 from collections.abc import Collection
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from starlette.datastructures import Headers
 
 from omnigraph.api.operation import Audience
 from omnigraph.errors import DeniedError, Json, OmniGraphError
+from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action, Decision, Request
 from omnigraph.policy.readers import ReadersOnly
 from omnigraph.policy.reload import FixedPolicy, ReloadedPolicy

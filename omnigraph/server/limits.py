@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Self
 
 from omnigraph.api.budgets import Budgets
 from omnigraph.api.operation import Work
 from omnigraph.errors import BudgetError
+from omnigraph.frozen import dataclass
 
 MIB = 1 << 20
 

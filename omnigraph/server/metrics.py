@@ -3,8 +3,10 @@
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
+
+from omnigraph.frozen import dataclass
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

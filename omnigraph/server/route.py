@@ -1,6 +1,6 @@
 """Route: an endpoint with its handler; router, gate, OpenAPI and tests are made from it."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from starlette.routing import compile_path
@@ -16,6 +16,7 @@ from omnigraph.api.operation import (
     parts_of,
     served,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action
 from omnigraph.server.call import Handler
 

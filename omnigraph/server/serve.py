@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
@@ -20,6 +20,7 @@ from omnigraph.api.budgets import NO_BUDGETS, Budgets
 from omnigraph.api.graph import open as open_graph
 from omnigraph.api.registry import QueryFiles
 from omnigraph.errors import ConfigError, OmniGraphError
+from omnigraph.frozen import dataclass
 from omnigraph.policy.readers import ReadersOnly
 from omnigraph.policy.reload import ReloadedPolicy
 from omnigraph.server.app import App

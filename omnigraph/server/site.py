@@ -1,7 +1,7 @@
 """Site: the graphs that the server has, each with its policy, and what can be told about them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import cast
 
 from omnigraph.api.access import Access
@@ -9,6 +9,7 @@ from omnigraph.api.budgets import NO_BUDGETS, Budgets
 from omnigraph.api.graph import Graph
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.errors import DeniedError, GraphNotFoundError, Json, NotFoundError, OmniGraphError
+from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action, Request
 from omnigraph.server.call import WriteTurns
 from omnigraph.server.gate import NotedPolicy

@@ -4,10 +4,11 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from omnigraph.errors import ConfigError, UnavailableError, UnreadableError
+from omnigraph.frozen import dataclass
 from omnigraph.versioning.notes import MOST_NAME_BYTES
 
 AWS_SECRET = "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET"  # noqa: S105 - the name of a variable

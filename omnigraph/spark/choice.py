@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from omnigraph.frozen import dataclass
 from omnigraph.spark import session
 
 if TYPE_CHECKING:

@@ -1,12 +1,13 @@
 """Deadline: until when long work may run, what it may hold, and whether anybody waits for it."""
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import inf
 from threading import Event
 from typing import TypedDict
 
 from omnigraph.errors import BudgetError, CancelledError
+from omnigraph.frozen import dataclass
 
 
 class TimeKeywords(TypedDict, total=False):

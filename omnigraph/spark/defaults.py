@@ -1,7 +1,8 @@
 """Defaults: the settings with which a cluster runs OmniGraph well, as a `spark-defaults.conf`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from omnigraph.frozen import dataclass
 
 _ARCHIVE_NAME = "omnigraph"
 

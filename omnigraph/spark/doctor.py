@@ -6,13 +6,13 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omnigraph.embedding import embedder_for
 from omnigraph.errors import EmbeddingError, Json, OmniGraphError
+from omnigraph.frozen import dataclass
 from omnigraph.spark.gateway import find_reason
 from omnigraph.spark.java import find_java
 from omnigraph.spark.session import SparkSettings, count_task_slots, is_running, session, stop

@@ -19,12 +19,12 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
 from omnigraph.errors import SparkError
+from omnigraph.frozen import dataclass
 from omnigraph.spark.java import Java, write_java_home
 
 _START_SECONDS = 600  # SparkSubmit fetches spark.jars.packages before it answers

@@ -5,11 +5,11 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from omnigraph.errors import SparkError
+from omnigraph.frozen import dataclass
 
 OLDEST = 17
 

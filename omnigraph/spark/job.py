@@ -3,11 +3,12 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeVar, cast
 from uuid import uuid4
 
 from omnigraph.errors import CancelledError, SparkError
+from omnigraph.frozen import dataclass
 from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.gateway import find_reason
 from omnigraph.spark.interrupt import interruptible

@@ -3,13 +3,13 @@
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from omnigraph.errors import OmniGraphError, StorageError
+from omnigraph.frozen import dataclass
 from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.job import watched
 from omnigraph.spark.progress import NO_PROGRESS, Progress

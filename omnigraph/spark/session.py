@@ -7,11 +7,12 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from omnigraph.errors import ConfigError, SparkError
+from omnigraph.frozen import dataclass
 from omnigraph.spark.gateway import Gateway, find_reason, is_local, launch
 from omnigraph.spark.interrupt import Handler, cancel_on_interrupt, current_handler, leave
 from omnigraph.spark.java import find_java

@@ -1,11 +1,11 @@
 """Compaction: rewrites many fragments of a table as few large ones."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from lance import LanceOperation
 from lance.fragment import LanceFragment
 
+from omnigraph.frozen import dataclass
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.staging import Piece, TablePlace, place_of
 from omnigraph.storage.table import Table, batch_limits, data_path, fragment_bytes

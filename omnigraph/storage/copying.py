@@ -3,12 +3,12 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from uuid import uuid4
 
 from omnigraph.errors import StorageError
+from omnigraph.frozen import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.objects import PIECE, Stored

@@ -1,12 +1,12 @@
 """Delta: the rows in which two versions of a table differ, found from their fragments."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from lance import LanceFragment
 
+from omnigraph.frozen import dataclass
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.reading import ADDRESS, OFFSET_BITS, Addresses
 from omnigraph.storage.staging import TablePlace, place_of

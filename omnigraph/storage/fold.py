@@ -1,9 +1,9 @@
 """Fold: picks small and half-deleted fragments to rewrite, so that a growing table stays quick."""
 
-from dataclasses import dataclass
-
 import lance
 from lance.fragment import LanceFragment
+
+from omnigraph.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

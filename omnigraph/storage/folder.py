@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import obstore
 
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.store import Store
 

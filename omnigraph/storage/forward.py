@@ -5,11 +5,12 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
+from omnigraph.frozen import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.store import Store

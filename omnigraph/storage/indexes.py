@@ -1,7 +1,6 @@
 """Indexes: the indexes that a table has, and how they are extended to new fragments."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -11,6 +10,7 @@ import pyarrow as pa
 from lance.dataset import Index
 from lance.indices import IndexSegmentDescription
 
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.schema.types import STRING, VectorType
 

@@ -1,11 +1,11 @@
 """Inspect: compares the files that a version should have with those that exist."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 import pyarrow.compute as pc
 
+from omnigraph.frozen import dataclass
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.indexes import LOOKED_UP, IndexKind
 from omnigraph.storage.objects import Stored

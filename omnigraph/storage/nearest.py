@@ -1,10 +1,9 @@
 """Nearest: finds rows by vector in the index of a table, and measures its recall."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.frozen import dataclass
 from omnigraph.storage import indexes
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.indexes import IndexKind, IndexSpec, covered_fragments

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +14,7 @@ from obstore.exceptions import AlreadyExistsError, NotFoundError
 from obstore.store import LocalStore, ObjectStore, S3Store, from_url
 
 from omnigraph.errors import StorageError
+from omnigraph.frozen import dataclass
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.reach import make_folder
 

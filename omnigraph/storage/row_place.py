@@ -1,12 +1,12 @@
 """Row place: where a version stores a row, and where the version before it stored the row."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.frozen import dataclass
 from omnigraph.storage.delta import delta_between
 from omnigraph.storage.reading import (
     ADDRESS,

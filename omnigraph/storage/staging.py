@@ -1,7 +1,7 @@
 """Staging: versions of a table assembled from pieces that many processes write and index."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -12,6 +12,7 @@ from lance.dataset import Index as Segment
 from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import StorageError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.blobs import unpack_rows
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.indexes import (

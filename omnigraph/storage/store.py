@@ -4,12 +4,13 @@ import math
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import unquote
 from uuid import uuid4
 
 from omnigraph.errors import StoreError
+from omnigraph.frozen import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.objects import RETRIES, RETRY_SECONDS, WAITS, Objects
 from omnigraph.storage.reach import make_folder, warn_if_open

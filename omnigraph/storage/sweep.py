@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from omnigraph.errors import StorageError
+from omnigraph.frozen import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.forward import attached_versions
 from omnigraph.storage.objects import Stored

@@ -1,12 +1,11 @@
 """Texts: finds rows by words, in the text index of a table or in one made in memory."""
 
-from dataclasses import dataclass
-
 import lance
 import pyarrow as pa
 from lance import LanceDataset
 from lance.query import FullTextQuery, MatchQuery, PhraseQuery
 
+from omnigraph.frozen import dataclass
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.indexes import TOKENIZER, IndexKind, IndexSpec, covers, create_index
 from omnigraph.storage.reading import count_bytes

@@ -1,10 +1,11 @@
 """Literal: a value as written in a text, and how it is read and printed."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime
 from typing import TypeAlias
 
+from omnigraph.frozen import dataclass
 from omnigraph.span import Span
 
 LiteralValue: TypeAlias = str | int | float | bool | date | datetime

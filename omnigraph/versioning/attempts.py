@@ -3,7 +3,8 @@
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from omnigraph.frozen import dataclass
 
 _FIRST_PAUSE = 0.05
 

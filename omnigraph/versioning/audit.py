@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from omnigraph.frozen import dataclass
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit, TableState, commit_row_id
 from omnigraph.versioning.damage import Damage, Finding

@@ -1,7 +1,7 @@
 """Commit: one commit as recorded, with the version of every table that it leaves."""
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import blake2b
@@ -9,6 +9,7 @@ from html import escape
 from typing import Any, Self, TypeAlias
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.html import html_facts, notebook_part
 from omnigraph.storage import layout
 

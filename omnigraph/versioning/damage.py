@@ -1,11 +1,11 @@
 """Damage: the kinds of damage that a graph can have; their names are stable."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 
 
 class Damage(StrEnum):

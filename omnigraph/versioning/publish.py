@@ -1,7 +1,7 @@
 """Publish: turns a staged change into a commit, for all tables at once, by one flip."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.errors import (
     BranchNotFoundError,
@@ -11,6 +11,7 @@ from omnigraph.errors import (
     SchemaMovedError,
     StorageError,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.schema.types import BLOB
 from omnigraph.storage import layout
 from omnigraph.storage.failures import CommitContentionError, CommitRejectedError

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import NoReturn, cast
@@ -22,6 +22,7 @@ from omnigraph.errors import (
     SchemaIrError,
     StorageError,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import decode_catalog, encode_catalog

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
 from datetime import timedelta
 from math import ceil
 
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import TAG

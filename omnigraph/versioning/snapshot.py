@@ -1,10 +1,11 @@
 """Snapshot: one commit with its catalog and tables, where every read and write starts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 from omnigraph.errors import Json, StorageError, TableNotFoundError, UnavailableError
+from omnigraph.frozen import dataclass
 from omnigraph.html import html_facts, html_table, notebook_part
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.commit import Commit, Models, TableState, commit_named, with_commits

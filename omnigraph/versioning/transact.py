@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Generic, TypeAlias, TypeVar
 
 from omnigraph.errors import (
@@ -10,6 +10,7 @@ from omnigraph.errors import (
     HeadMovedError,
     OmniGraphError,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.telemetry.spans import BRANCH, COMMIT_ID, Kind, note, span
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit

@@ -1,12 +1,13 @@
 """Writes: a change as data: the steps for each table, and staging them as unseen versions."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TypeAlias
 
 import pyarrow as pa
 
+from omnigraph.frozen import dataclass
 from omnigraph.storage.indexes import indexes_of
 from omnigraph.storage.near.sending import at_once
 from omnigraph.storage.table import Rows, Table

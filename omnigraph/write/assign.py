@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import to_array
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, StoredType, find_type
 from omnigraph.schema.types import FLOATS, INTEGERS
 from omnigraph.syntax.problems import suggest

@@ -1,10 +1,10 @@
 """Counts: how many rows a change inserted, updated, deleted and found unchanged."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 
 _NAMES = ("inserted", "updated", "unchanged", "deleted")
 

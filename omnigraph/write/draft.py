@@ -1,13 +1,14 @@
 """Draft: the rows changed so far, on top of a snapshot that does not change."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import Violation
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Models

@@ -1,13 +1,14 @@
 """Filling: fills `@embed` properties with vectors of the text beside them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.values.rules import has_text
 from omnigraph.embedding import Embedder, EmbeddingTask, embedder_for, with_cache
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Property, StoredType
 from omnigraph.schema.types import VectorType
 from omnigraph.storage import layout

@@ -1,7 +1,7 @@
 """Mutate: runs the statements of a mutation, each on what the earlier ones left."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 import numpy as np
@@ -22,6 +22,7 @@ from omnigraph.data.values.ids import assign_ids
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.data.values.rules import Breach, check_keys
 from omnigraph.errors import Code, Violation
+from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Assigned, Delete, Insert, Replace, SetRows, Update
 from omnigraph.query.expr import (
     Call,

@@ -1,12 +1,13 @@
 """Mutation: publishes a mutation as one commit, or changes nothing."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 
 import pyarrow as pa
 
 from omnigraph.data.derived.topology import Topology
+from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Delete, Update
 from omnigraph.query.plan import FromMatch, MutationPlan, ReadPlan, types_gone_through
 from omnigraph.read.answer import answer

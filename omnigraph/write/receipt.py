@@ -1,10 +1,11 @@
 """Receipt: what a change did."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.html import html_facts, notebook_part
 from omnigraph.versioning.commit import Commit, commit_if_named, with_commits
 from omnigraph.write.counts import RowCounts, counts_document, counts_in

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from hashlib import sha256
 
 import numpy as np
@@ -14,6 +14,7 @@ from omnigraph.data.values.comparison import to_comparable
 from omnigraph.data.values.equality import equal_values
 from omnigraph.data.values.ids import assign_ids
 from omnigraph.errors import InputError, RowNotFoundError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, StoredType, find_type
 from omnigraph.schema.types import ListType, Scalar
 from omnigraph.syntax.problems import shorten, suggest

@@ -1,11 +1,12 @@
 """Resolved: what became of two nodes that are one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.versioning.commit import Commit, commit_if_named, with_commits
 from omnigraph.write.counts import RowCounts, counts_document, counts_in
 

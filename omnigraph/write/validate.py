@@ -1,7 +1,7 @@
 """Validate: checks a changed graph against its schema, at a cost that grows with the change."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from omnigraph.data.values.comparison import drop_incomparable, to_comparable
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.data.values.rules import find_breaches
 from omnigraph.errors import Code, Violation
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.storage.near.sending import at_once
 from omnigraph.storage.table import Table

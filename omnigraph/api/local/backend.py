@@ -1,7 +1,6 @@
 """Backend: runs operations on a graph at hand, each by the function for it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -11,6 +10,7 @@ from omnigraph.api.backend import USUAL, CallOptions, Pin
 from omnigraph.api.local.places import Function, Functions
 from omnigraph.api.operation import Document, Operation, R, check_fields
 from omnigraph.api.operations.read import ReadRows
+from omnigraph.frozen import dataclass
 from omnigraph.telemetry.spans import Kind, span
 
 # Which module runs the operations of a family; it is imported with the first of them.

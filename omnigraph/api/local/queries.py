@@ -1,6 +1,6 @@
 """Queries: stored queries of a graph at hand, each found and run if the policy allows it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.api.access import Access
@@ -12,6 +12,7 @@ from omnigraph.api.operations.queries import GetQuery, InvokeQuery, ListQueries
 from omnigraph.api.operations.read import ReadRows
 from omnigraph.api.operations.write import Mutate
 from omnigraph.errors import DeniedError, InputError
+from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action
 from omnigraph.query.compile import AcceptedSchema
 from omnigraph.query.stored import QueryDescription, StoredQuery, unknown_query

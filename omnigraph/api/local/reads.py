@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from threading import Event
@@ -25,6 +25,7 @@ from omnigraph.api.operations.read import (
 )
 from omnigraph.api.profile import Explanation, Profile
 from omnigraph.errors import BudgetError, InputError
+from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action
 from omnigraph.query.compile import AcceptedSchema, compile_cached
 from omnigraph.query.params import bind_params

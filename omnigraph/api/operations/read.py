@@ -1,7 +1,7 @@
 """Read: operations that read a branch or commit: queries, rows, the schema, single values."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 from msgspec import UNSET, Meta, UnsetType
@@ -24,6 +24,7 @@ from omnigraph.api.operation import (
 )
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.errors import Json, UnavailableError
+from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import content_hash, decode_catalog, encode_catalog

@@ -1,6 +1,5 @@
 """Reviews: operations on branches before they are merged: where they stand, what was said."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from msgspec import Meta, field
@@ -8,6 +7,7 @@ from msgspec import Meta, field
 from omnigraph.api.backend import Backend
 from omnigraph.api.operation import Count, Document, Key, Operation, Shape, Work, get, page_of, post
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.merge.review_record import Review
 from omnigraph.policy.actions import Action
 from omnigraph.versioning.names import MAIN

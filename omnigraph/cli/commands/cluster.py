@@ -1,7 +1,6 @@
 """The family `cluster`: many graphs as one deployment: declared, planned, applied, rolled back."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from omnigraph.cli.output import (
     show_either,
 )
 from omnigraph.cli.session import json_option
+from omnigraph.frozen import dataclass
 
 if TYPE_CHECKING:
     from omnigraph.deploy.declaration import Declaration

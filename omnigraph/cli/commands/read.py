@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from omnigraph.cli.output import Document, headed, planned, show_json, write_byt
 from omnigraph.cli.queries import query_options, query_request
 from omnigraph.cli.session import ReadTarget, Session, target_options
 from omnigraph.cli.spark import SPARK_OPTIONS, engine_option, spark_options, spark_settings
+from omnigraph.frozen import dataclass
 from omnigraph.span import Source
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from threading import Event
 from time import perf_counter
@@ -26,6 +26,7 @@ from omnigraph.cli.session import (
     target_options,
 )
 from omnigraph.errors import CancelledError, InputError, OmniGraphError, OutcomeUnknownError
+from omnigraph.frozen import dataclass
 from omnigraph.span import Source
 
 if TYPE_CHECKING:

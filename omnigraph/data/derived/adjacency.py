@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 from weakref import WeakValueDictionary
@@ -10,6 +9,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from omnigraph.data.derived.numbering import NO_ROW, Numbers
+from omnigraph.frozen import dataclass
 
 # For each entry: which of the sources it belongs to, its target and, with named edges, its edge.
 Neighbours: TypeAlias = tuple[Numbers, Numbers, Numbers | None]

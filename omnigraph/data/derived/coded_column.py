@@ -1,12 +1,12 @@
 """Coded column: a text column of few different values as small numbers, by ordinal."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.derived.numbering import Numbers
+from omnigraph.frozen import dataclass
 
 # Columns of more different values stay texts.
 MOST_VALUES = 4_096

@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
@@ -18,6 +17,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.frozen import dataclass
 from omnigraph.storage.durable import sync
 
 Family: TypeAlias = tuple[object, ...]

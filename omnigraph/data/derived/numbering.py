@@ -1,6 +1,6 @@
 """Numbering: an ordinal for every row of a table, which small changes to the table leave alone."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.frozen import dataclass
 from omnigraph.storage.reading import Addresses
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]

@@ -6,7 +6,6 @@ they are: a planner only needs to know about how many rows there are.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from math import isnan
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.derived.numbering import Numbers
+from omnigraph.frozen import dataclass
 
 _SAMPLE = 1 << 15
 _COMMON = 32

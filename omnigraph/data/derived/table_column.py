@@ -1,11 +1,10 @@
 """Table column: one column of a table in memory, by the ordinals of its rows."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.derived.numbering import NO_ROW, Lineage, Numbers, take_or_null
+from omnigraph.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ again.
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +44,7 @@ from omnigraph.data.derived.statistics import (
 from omnigraph.data.derived.table_column import TableColumn
 from omnigraph.data.values.columns import to_array
 from omnigraph.errors import StorageError
+from omnigraph.frozen import dataclass
 from omnigraph.storage.delta import Delta, delta_between
 from omnigraph.storage.reading import (
     ADDRESS,

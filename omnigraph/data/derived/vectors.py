@@ -1,10 +1,11 @@
 """Vectors: the vectors of a column as a matrix, and their cosine distances to another vector."""
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+
+from omnigraph.frozen import dataclass
 
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float32]]"
 Distances: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"

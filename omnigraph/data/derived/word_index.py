@@ -1,12 +1,12 @@
 """Word index: the words of a text column, for finding the texts with a word like another."""
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.frozen import dataclass
 from omnigraph.storage.texts import words_of
 
 _Positions: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"

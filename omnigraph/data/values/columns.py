@@ -1,7 +1,7 @@
 """Columns: loosely typed Arrow columns become columns of the types that tables hold."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.blobs import pack, pack_values
 from omnigraph.schema.catalog import Property, StoredType

@@ -1,7 +1,6 @@
 """Rules: what every row of a type must hold by itself, each rule one function over columns."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
@@ -10,6 +9,7 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import compare
 from omnigraph.errors import Code
+from omnigraph.frozen import dataclass
 from omnigraph.query.ast import Operator
 from omnigraph.schema.catalog import EdgeType, NodeType, PatternCheck, Property, Range, StoredType
 from omnigraph.schema.types import EnumType

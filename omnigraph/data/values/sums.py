@@ -4,11 +4,12 @@ Every float is cut into parts that are multiples of a power of two. Of each powe
 added exactly by a float; so the sum of a group is a few exact floats, which are rounded once.
 """
 
-from dataclasses import dataclass
 from math import isfinite, isnan, ldexp, nan
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from omnigraph.frozen import dataclass
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]

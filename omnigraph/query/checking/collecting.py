@@ -1,9 +1,9 @@
 """Collecting: checks `collect`: what the items of a list are, and how they are ordered."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from omnigraph.errors import Code
+from omnigraph.frozen import dataclass
 from omnigraph.query import ast
 from omnigraph.query.checked import RowCount
 from omnigraph.query.comparing import result_type_of, type_of

@@ -2,10 +2,11 @@
 
 from collections import defaultdict, deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from omnigraph.errors import Code
+from omnigraph.frozen import dataclass
 from omnigraph.query import ast
 from omnigraph.query.checked import BoundVariable, Direction, Link, LinkPath, Step
 from omnigraph.query.expr import EntityKind, EntityType

@@ -1,9 +1,9 @@
 """Ordering: checks `order`, `skip` and `limit`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from omnigraph.errors import Code
+from omnigraph.frozen import dataclass
 from omnigraph.query import ast
 from omnigraph.query.checked import OrderKey, RowCount
 from omnigraph.query.comparing import type_of

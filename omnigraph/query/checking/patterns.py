@@ -2,11 +2,12 @@
 
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import TypeAlias
 
 from omnigraph.errors import Code
+from omnigraph.frozen import dataclass
 from omnigraph.query import ast
 from omnigraph.query.checked import BoundVariable, Link, Pattern
 from omnigraph.query.checking.infer import Inference, edge_variable, node_variable

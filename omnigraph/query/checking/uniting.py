@@ -1,9 +1,9 @@
 """Uniting: checks a union: its reads have the same columns, by which its rows are ordered."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from omnigraph.errors import Code
+from omnigraph.frozen import dataclass
 from omnigraph.query import ast
 from omnigraph.query.checked import CheckedRead, CheckedUnion
 from omnigraph.query.checking.ordering import BoundChecker, check_order_key

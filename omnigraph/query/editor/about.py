@@ -1,8 +1,8 @@
 """About: what a word of a query or a schema means, and where it is declared."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from omnigraph.frozen import dataclass
 from omnigraph.query.editor.context import Block, Scope, read_position
 from omnigraph.query.editor.words import (
     CONSTANT_WORDS,

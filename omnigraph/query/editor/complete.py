@@ -1,11 +1,11 @@
 """Complete: what may be written at a position of a text, also of one that does not parse."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
 from omnigraph.errors import Code, Json
+from omnigraph.frozen import dataclass
 from omnigraph.query.editor.context import Block, Position, read_position
 from omnigraph.query.editor.words import FUNCTION_FORMS, KEYWORDS, TYPES
 from omnigraph.query.functions import FUNCTIONS

@@ -4,11 +4,12 @@ It reads tokens and never a tree, so that it works on a text that is being writt
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from itertools import pairwise
 
 from omnigraph.errors import Code
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.span import Source
 from omnigraph.syntax.lexer import Token, tokenize

@@ -1,10 +1,10 @@
 """Diagnose: the problems of a text with their places, and what its queries take and return."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.query import ast
 from omnigraph.query.check import check_query
 from omnigraph.query.compile import plan_query, read_queries

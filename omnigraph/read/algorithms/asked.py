@@ -1,11 +1,12 @@
 """Asked: an algorithm, the nodes and edges that it runs on, and its settings."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 from typing import Any, Self
 
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Direction
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.schema.types import FLOATS, INTEGERS

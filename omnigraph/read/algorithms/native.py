@@ -4,13 +4,14 @@ Each computation is done by one thread, so that sums of floats are always made i
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from omnigraph.errors import UnavailableError
+from omnigraph.frozen import dataclass
 from omnigraph.read.algorithms.network import Links
 
 if TYPE_CHECKING:

@@ -3,14 +3,13 @@
 Numbers follow the ids and links their ends, so that nothing depends on where rows are stored.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.derived.numbering import NO_ROW, Numbers
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Direction
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.read.algorithms.asked import Scope

@@ -1,10 +1,9 @@
 """Similar: for each node the nodes with the most similar neighbours."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from omnigraph.data.derived.numbering import Numbers
+from omnigraph.frozen import dataclass
 from omnigraph.read.algorithms.network import Links
 from omnigraph.spark.deadline import Deadline
 

@@ -1,7 +1,5 @@
 """Aggregate: counts, sums, averages and extremes of the rows of each group."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +10,7 @@ from omnigraph.data.derived.numbering import NO_ROW, Numbers
 from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.data.values.sums import sum_floats
 from omnigraph.errors import ResultOverflowError
+from omnigraph.frozen import dataclass
 from omnigraph.query.expr import Aggregate, EveryRow, VariableRef
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches

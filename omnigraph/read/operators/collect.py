@@ -1,7 +1,6 @@
 """Collect: the values of each group's rows as a list, in order, objects and lists in it too."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -9,6 +8,7 @@ import pyarrow as pa
 
 from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import Numbers
+from omnigraph.frozen import dataclass
 from omnigraph.query.expr import Collect, Expr, ObjectOf, SortKey, VariableRef, variables
 
 

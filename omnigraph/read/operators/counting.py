@@ -1,12 +1,12 @@
 """Counting: variables that nothing reads multiply the weights of rows instead of being bound."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from omnigraph.data.derived.adjacency import AnyAdjacency, row_range
 from omnigraph.data.derived.numbering import Numbers
+from omnigraph.frozen import dataclass
 from omnigraph.query.expr import EntityKind, EntityType, Predicate
 from omnigraph.query.plan import Expand, NodeScan, Operator
 from omnigraph.read.dense_reader import DenseReader

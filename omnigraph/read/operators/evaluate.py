@@ -1,7 +1,6 @@
 """Evaluate: expressions and predicates over rows, a whole column at a time."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 
 import numpy as np
@@ -21,6 +20,7 @@ from omnigraph.data.values.comparison import (
 from omnigraph.data.values.computing import Uncomputable, compute, convert_exactly, spread
 from omnigraph.data.values.equality import Mask
 from omnigraph.errors import Code, ExpressionError, Problem, ResultOverflowError
+from omnigraph.frozen import dataclass
 from omnigraph.query.ast import Operator
 from omnigraph.query.comparing import type_of
 from omnigraph.query.explain import expr_text

@@ -1,7 +1,7 @@
 """Group: rows with the same keys become one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ from omnigraph.data.derived.adjacency import is_row_range, row_range
 from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.values.comparison import unify_zeros
+from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Column
 from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import Aggregate as AggregateExpr

@@ -5,13 +5,13 @@ is done in blocks, so that memory follows the rows that are left, not the paths 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from omnigraph.data.derived.adjacency import AnyAdjacency, row_range
 from omnigraph.data.derived.numbering import Numbers
+from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.plan import Expand, Operator

@@ -1,12 +1,12 @@
 """Meeting: the shortest paths between two nodes, searched from both of them until they meet."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from omnigraph.data.derived.numbering import Numbers
+from omnigraph.frozen import dataclass
 
 # Leads on from some nodes: the place of the node that each entry is of, and where it leads.
 Follow: TypeAlias = Callable[[Numbers], tuple[Numbers, Numbers]]

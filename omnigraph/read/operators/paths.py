@@ -1,6 +1,6 @@
 """Paths: the shortest paths between nodes, by the number of their edges or by a weight."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from math import isnan
 
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from omnigraph.data.derived.numbering import Numbers, to_numbers
 from omnigraph.errors import Code, ExpressionError, Problem
+from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import EntityKind, EntityType, path_column
 from omnigraph.query.plan import Path

@@ -1,11 +1,12 @@
 """Estimate: about how many rows a condition lets through, and how many an edge leads to."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from omnigraph.data.derived.statistics import ColumnStatistics
 from omnigraph.data.derived.topology import Topology
+from omnigraph.frozen import dataclass
 from omnigraph.query.arrange import PatternLink, PatternNode
 from omnigraph.query.ast import Hops, Operator
 from omnigraph.query.checked import Direction, Step

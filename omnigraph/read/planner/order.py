@@ -7,10 +7,11 @@ variables are not bound, so that rows are multiplied instead of made.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from math import exp, prod
 
+from omnigraph.frozen import dataclass
 from omnigraph.query.arrange import Follow, Move, PatternGraph, PatternNode, Start
 from omnigraph.read.planner import cost
 from omnigraph.read.planner.estimate import Estimator

@@ -1,10 +1,11 @@
 """Planner: a plan with its patterns in the cheapest order, and about how many rows to expect."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import log2, prod
 
 from omnigraph.data.derived.topology import Topology
+from omnigraph.frozen import dataclass
 from omnigraph.query.arrange import Move, Orders, PatternGraph, rearrange, take_apart
 from omnigraph.query.expr import (
     ColumnRef,

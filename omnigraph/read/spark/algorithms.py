@@ -6,7 +6,6 @@ small.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as fn
 
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.read.algorithms.asked import Algorithm, AlgorithmCall, Scope

@@ -1,7 +1,6 @@
 """Collecting: the lists of each group, made by a task from the rows of the group."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.values.columns import to_array
+from omnigraph.frozen import dataclass
 from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import Collect, EntityType, Expr, ObjectOf, SortKey
 from omnigraph.read.operators.collect import collect_items

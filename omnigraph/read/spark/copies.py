@@ -9,7 +9,7 @@ import json
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from uuid import uuid4
 from pyspark.sql.types import StructField, StructType
 
 from omnigraph.data.derived.topology import Topology
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.types import EnumType, Scalar, ScalarType, ValueType
 from omnigraph.spark.connector import to_spark_schema

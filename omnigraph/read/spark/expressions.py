@@ -5,7 +5,7 @@ values, null is unknown, and NaN equals nothing.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
 from typing import TYPE_CHECKING, Any, cast
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 from pyspark.sql import functions as fn
 
+from omnigraph.frozen import dataclass
 from omnigraph.query.ast import Operator
 from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import (

@@ -1,7 +1,7 @@
 """Frames: the nodes and edges of a snapshot as frames of Spark."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.recast import recast
+from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Step
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.read.reader import DirectedEdge, Leg, Reader, find_ways

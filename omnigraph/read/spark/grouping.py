@@ -1,11 +1,12 @@
 """Grouping: rows of a frame with the same keys become one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as fn
 
+from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Column as Named
 from omnigraph.query.comparing import result_type_of, type_of
 from omnigraph.query.expr import (

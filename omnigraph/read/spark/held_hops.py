@@ -5,7 +5,6 @@ one job walks all hops.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 from omnigraph.data.derived.adjacency import Adjacency, EdgeEntries, build_adjacency
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.values.columns import to_array
+from omnigraph.frozen import dataclass
 from omnigraph.query.ast import Hops
 from omnigraph.read.reader import DirectedEdge, Reader
 from omnigraph.storage.reading import read_columns

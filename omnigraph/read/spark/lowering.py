@@ -1,7 +1,7 @@
 """Lowering: a read plan as operations on frames of Spark, with the same rows in the same order."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from math import inf, prod
 from typing import TYPE_CHECKING, assert_never
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 import pyarrow as pa
 from pyspark.sql import functions as fn
 
+from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Column as Named
 from omnigraph.query.checked import OrderKey
 from omnigraph.query.comparing import type_of

@@ -1,7 +1,7 @@
 """Matches: the rows of a query so far as a frame of Spark, and what its columns hold."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from itertools import count
 from operator import and_
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyspark.sql import functions as fn
 
+from omnigraph.frozen import dataclass
 from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, ResultType, TextMatch
 from omnigraph.schema.types import ValueType
 

@@ -1,7 +1,6 @@
 """Packing: rows of a frame as batches of a result, each made by a task and sent as bytes."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import broadcast
+from omnigraph.frozen import dataclass
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

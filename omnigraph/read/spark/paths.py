@@ -6,13 +6,14 @@ direction, so that the least list is the first path.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as fn
 
 from omnigraph.errors import ExpressionError
+from omnigraph.frozen import dataclass
 from omnigraph.query.expr import EntityKind, EntityType, PathPart, path_column
 from omnigraph.query.plan import Path
 from omnigraph.read.execution import Execution

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from omnigraph.data.derived.topology import Topology
 from omnigraph.data.result import ResultStream
 from omnigraph.errors import BudgetError, CancelledError, SparkError
+from omnigraph.frozen import dataclass
 from omnigraph.query.plan import ReadPlan
 from omnigraph.read.execution import PlanRequest
 from omnigraph.read.planner.planner import arrange_plan, expect_rows

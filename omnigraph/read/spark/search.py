@@ -1,7 +1,7 @@
 """Search: texts and vectors searched by tasks of Spark, their hits joined to rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Protocol
@@ -13,6 +13,7 @@ from pyspark.sql.window import Window
 
 from omnigraph.data.derived.vectors import build_matrix
 from omnigraph.data.derived.word_index import index_words
+from omnigraph.frozen import dataclass
 from omnigraph.query.expr import (
     Bm25,
     Nearest,

@@ -5,13 +5,13 @@ come to one task, which adds them up.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.values.sums import ExactSum, sum_floats
+from omnigraph.frozen import dataclass
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

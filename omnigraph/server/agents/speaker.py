@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Event
 from typing import Annotated, Any, TypeVar
 
@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from omnigraph.api.operation import Audience, Parts, SentFields
 from omnigraph.errors import OmniGraphError
+from omnigraph.frozen import dataclass
 from omnigraph.mcp.desk import Desk
 from omnigraph.mcp.stdio import check_extra
 from omnigraph.server.agents.visit import Visit

@@ -1,7 +1,7 @@
 """Visit: one request of an agent: its graph within the limits of the server, and its desk."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from io import BytesIO
 from threading import Event
@@ -12,6 +12,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import Operation, R
 from omnigraph.errors import BudgetError, OmniGraphError
+from omnigraph.frozen import dataclass
 from omnigraph.mcp.desk import Desk, own_branch
 from omnigraph.mcp.wording import problem_text
 from omnigraph.policy.rights import rights_of

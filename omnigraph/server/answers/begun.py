@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.errors import BudgetError
+from omnigraph.frozen import dataclass
 from omnigraph.server.call import Stream, WholeAnswer
 
 # Answers up to about this size are made before anything is sent, so that an error is an answer.

@@ -6,9 +6,10 @@ import socket
 from array import array
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from omnigraph.frozen import dataclass
 from omnigraph.server.process.shared import SharedTurns
 
 # Of the connections that a worker may have, so many may be there before none is sent to it.

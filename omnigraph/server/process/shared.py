@@ -11,13 +11,15 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import numpy as np
+
+from omnigraph.frozen import dataclass
 
 BUCKETS = 1024
 _TURNS = "turns"

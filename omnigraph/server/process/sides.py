@@ -5,12 +5,13 @@ actor that scans, encodes or loads without pause has to be apart from the others
 """
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import log
 from typing import Any
 
 import numpy as np
 
+from omnigraph.frozen import dataclass
 from omnigraph.server.process.shared import BUCKETS, SharedTurns, WorkerSide
 
 # The niceness of the workers of the back: others go first, and leave them a tenth at least.

@@ -9,10 +9,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from omnigraph.errors import ConfigError
+from omnigraph.frozen import dataclass
 from omnigraph.server.logs import log, warn
 from omnigraph.server.process.shared import SharedTurns, first_of_back
 from omnigraph.server.process.sides import WorkerSides

@@ -7,10 +7,11 @@ travels in one answer and stands in no address.
 import hmac
 import secrets
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 
 CODE_SECONDS = 60.0
 

@@ -1,7 +1,6 @@
 """Page: the files of the page, its token, and what it may offer."""
 
 import gzip
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from msgspec import Meta
 
 import omnigraph
 from omnigraph.api.operation import NO_PARTS, Audience, Key, Parts, SentFields, Shape
+from omnigraph.frozen import dataclass
 from omnigraph.server.call import Answer, ServerCall, WholeAnswer, json_answer
 from omnigraph.server.handlers import ListedGraphShape
 from omnigraph.server.refusal import Refusal

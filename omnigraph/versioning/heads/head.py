@@ -1,7 +1,8 @@
 """Head: where one branch stands, and the text that the manifest stores for it."""
 
 import json
-from dataclasses import dataclass
+
+from omnigraph.frozen import dataclass
 
 BRANCH_KEY = "branch/"
 # Stored for a branch that was deleted while a layer has its name.

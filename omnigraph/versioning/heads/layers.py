@@ -7,7 +7,6 @@ of a name holds unless a key, or a newer layer, says something else.
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 from uuid import uuid4
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
+from omnigraph.frozen import dataclass
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import commit_row_id
 from omnigraph.versioning.heads.head import BRANCH_KEY, GONE, Head, decode_head

@@ -4,13 +4,14 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, TypedDict, Unpack
 
 from omnigraph.embedding import Embedder, embedder_for, with_cache
 from omnigraph.errors import InputError, Json, Violation, ViolationsError
+from omnigraph.frozen import dataclass
 from omnigraph.spark.choice import Engine, FileWork, default_settings, runner_for_files
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner

@@ -4,7 +4,7 @@ import gzip
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import BinaryIO, assert_never, cast
 from uuid import uuid4
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.embedding import Embedder, EmbeddingTask
 from omnigraph.errors import Code, InputError, StorageError, Violation
+from omnigraph.frozen import dataclass
 from omnigraph.write.embed.rewrite import BadLine, CleanedRow, DueRow, KeptLine, LineStep, Rewrite
 from omnigraph.write.filling import MOST_NUMBERS
 from omnigraph.write.load.files import lines_of, too_long

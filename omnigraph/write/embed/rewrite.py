@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 import msgspec
 
 from omnigraph.errors import Code, Violation
+from omnigraph.frozen import dataclass
 from omnigraph.schema.types import STRING, ValueType, VectorType
 from omnigraph.schema.values import BadValue, coerce
 from omnigraph.write.embed.row_filter import RowFilter

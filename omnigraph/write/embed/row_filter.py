@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.write.embed.splice import JsonMembers
 

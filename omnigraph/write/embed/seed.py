@@ -3,12 +3,12 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.errors import ConfigError
 from omnigraph.files.bytes import file_bytes
 from omnigraph.files.yaml import Section, parse_yaml
+from omnigraph.frozen import dataclass
 from omnigraph.schema.types import MOST_DIMENSIONS
 
 _SEED = ("input", "output", "spec")

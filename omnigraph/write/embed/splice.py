@@ -2,7 +2,8 @@
 
 import json
 import re
-from dataclasses import dataclass
+
+from omnigraph.frozen import dataclass
 
 _STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _MEMBER = re.compile(rb"\s*[{,]\s*(" + _STRING + rb")\s*:(\s*)")

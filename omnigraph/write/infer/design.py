@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.frozen import dataclass
 from omnigraph.schema.types import INTEGERS, STRING, ScalarType
 from omnigraph.write.infer.kinds import InferredColumn, infer_column, with_members
 from omnigraph.write.infer.tables import GivenTable

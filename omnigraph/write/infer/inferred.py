@@ -1,10 +1,9 @@
 """Inferred: the schema of some data, and its rows, ready to be loaded."""
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 
 from omnigraph.errors import InputError, Json
+from omnigraph.frozen import dataclass
 from omnigraph.html import html_facts, notebook_part
 from omnigraph.schema.compile import compile_schema
 from omnigraph.write.infer.design import EdgeDesign, NodeDesign, design

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +10,7 @@ from omnigraph.data.values.columns import (
     convert_whole,
     decode,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.types import (
     BLOB,

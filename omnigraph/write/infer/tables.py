@@ -3,7 +3,6 @@
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 
 from omnigraph.data.result import missing_package
 from omnigraph.errors import InputError, UnreadableError
+from omnigraph.frozen import dataclass
 from omnigraph.write.load.files import refuse_encoding
 from omnigraph.write.load.rows import is_network
 from omnigraph.write.load.spool import is_frame, to_stream

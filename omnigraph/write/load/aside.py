@@ -2,12 +2,12 @@
 
 import pickle
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
 
+from omnigraph.frozen import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.store import Store
 from omnigraph.write.load.files import file_in

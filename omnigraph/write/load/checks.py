@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import MOST_VIOLATIONS
+from omnigraph.frozen import dataclass
 from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import InlineRunner, Parcel, Runner
 from omnigraph.storage.staging import Share, TablePlace

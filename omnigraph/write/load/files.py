@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import BinaryIO
 
 from omnigraph.errors import Code, InputError, UnreadableError, Violation
+from omnigraph.frozen import dataclass
 from omnigraph.storage.store import Store, store_at
 from omnigraph.write.load.packing import HEAD, unpacked
 

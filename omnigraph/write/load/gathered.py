@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import drop_incomparable, to_comparable
+from omnigraph.frozen import dataclass
 from omnigraph.spark.runner import Parcel
 from omnigraph.write.load import keys
 from omnigraph.write.load.aside import Aside

@@ -1,8 +1,8 @@
 """Image: the tables that a load would leave: new versions where it wrote, pinned ones elsewhere."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.spark.runner import Runner
 from omnigraph.storage.staging import Piece, of_pieces, with_pieces

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TextIO
@@ -14,6 +14,7 @@ from omnigraph.errors import (
     Violation,
     ViolationsError,
 )
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.spark.runner import Runner

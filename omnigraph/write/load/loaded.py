@@ -1,11 +1,12 @@
 """Loaded: what a load or an ingest did."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.frozen import dataclass
 from omnigraph.html import html_facts, html_table, notebook_part
 from omnigraph.look.words import counted
 from omnigraph.versioning.commit import Commit, commit_if_named, with_commits

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.comparison import to_comparable
 from omnigraph.data.values.ids import assign_ids
 from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import field_name
 from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.progress import Progress

@@ -1,7 +1,7 @@
 """Meet: the records of a load meet the rows of the same ids that exist already."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ from omnigraph.data.values.columns import with_defaults
 from omnigraph.data.values.equality import Mask
 from omnigraph.data.values.ids import assign_ids
 from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import StoredType, embedded_in
 from omnigraph.storage.reading import ADDRESS, Addresses
 from omnigraph.storage.staging import TablePlace, bytes_per_row

@@ -1,13 +1,13 @@
 """Options: the options of a load."""
 
 import os
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from threading import Event
 from typing import TypedDict, TypeVar
 
 from omnigraph.errors import MOST_VIOLATIONS, InputError
+from omnigraph.frozen import dataclass
 from omnigraph.spark.choice import Engine, default_settings
 from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress

@@ -4,7 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any
 
@@ -17,6 +17,7 @@ import pyarrow.json
 from omnigraph.data.values.columns import convert_each, convert_whole
 from omnigraph.data.values.equality import Mask
 from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
+from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EDGE_ENDS, Catalog, EdgeType, StoredType, field_name
 from omnigraph.schema.types import (

@@ -1,13 +1,13 @@
 """Replaced: the rows that others replace, kept by address and removed from their table by tasks."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from omnigraph.frozen import dataclass
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import InlineRunner, Parcel, Runner
 from omnigraph.storage.reading import ADDRESS, Addresses

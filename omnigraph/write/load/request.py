@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 
+from omnigraph.frozen import dataclass
 from omnigraph.versioning.names import normalize_name
 from omnigraph.write.counts import RowCounts
 from omnigraph.write.load.loaded import LoadMode

@@ -1,8 +1,9 @@
 """Rules: the rules between rows that a load could break, and the columns that they read."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import EdgeType, NodeType, StoredType
 
 

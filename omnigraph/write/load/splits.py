@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import BinaryIO
 
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, StoredType, find_type
 from omnigraph.schema.codec import decode_catalog
 from omnigraph.spark.choice import FileWork

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 
 import msgspec
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.ids import assign_ids
 from omnigraph.data.values.rules import find_breaches
 from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
+from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.spark.deadline import Deadline

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import msgspec
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from omnigraph.data.values.columns import Conversion, convert, convert_each
 from omnigraph.errors import MOST_VIOLATIONS, Code, UnreadableError, Violation
+from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.schema.types import BLOB, DATE, DATETIME, STRING, ValueType, is_text
