@@ -117,7 +117,7 @@ def _getter(names: list[str]) -> Any:  # noqa: ANN401
     return lambda each: (one(each),)
 
 
-def _eq(self: Any, other: object) -> Any:  # noqa: ANN401
+def _eq(self: Any, other: Any) -> Any:  # noqa: ANN401
     if other.__class__ is not self.__class__:
         return NotImplemented
     compared = self.__compared__
