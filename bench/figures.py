@@ -209,6 +209,21 @@ FIGURES: tuple[Figure, ...] = (
     ),
     *_of(
         "Queries",
+        "language",
+        ("arithmetic_over_numpy", "arithmetic over 1M rows, over NumPy", 2, "×"),
+        ("collect_over_duckdb", "`collect` of 2.4M edges by person, over DuckDB's `list`", 2, "×"),
+        ("shortest_path", "shortest path between two of 100k persons, p50", 5),
+    ),
+    Figure(
+        area="Queries",
+        workload="language",
+        finding="ladybug_over_shortest_path",
+        what="shortest path, Ladybug over ours",
+        unit="×",
+        least=2,
+    ),
+    *_of(
+        "Queries",
         "aggregates",
         (
             "average_of_100_groups_over_duckdb",

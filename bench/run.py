@@ -26,6 +26,7 @@ WORKLOADS = (
     "queries",
     "orders",
     "aggregates",
+    "language",
     "algorithms",
     "scaling",
     "cold_growth",

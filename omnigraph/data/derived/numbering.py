@@ -220,9 +220,16 @@ def to_numbers(column: pa.Array) -> Numbers:
 
 def take_or_null(values: pa.Array, places: Numbers) -> pa.Array:
     """Return the values at `places`; null for NO_ROW."""
-    if len(places) == 1 and places[0] >= 0:
-        return values.slice(int(places[0]), 1)
+    if _is_run(places):
+        return values.slice(int(places[0]), len(places))
     return values.take(_to_indices(places))
+
+
+def _is_run(places: Numbers) -> bool:
+    """Return whether rows follow each other, as those of a scan do."""
+    if not len(places) or places[0] < 0 or places[-1] - places[0] != len(places) - 1:
+        return False
+    return bool((places[1:] > places[:-1]).all())
 
 
 def rank_texts(texts: pa.Array) -> Numbers:

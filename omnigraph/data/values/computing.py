@@ -139,6 +139,8 @@ def _operate_floats(sign: str, left: Operand, right: Operand, kind: ValueType) -
     wide = arrow_type(kind)
     one, other = (each.cast(wide, safe=False) for each in (left, right))
     found = _FLOATING[sign](one, other)
+    if _is_finite(found):
+        return found
     lost = _is_true(pc.invert(pc.is_finite(found)), _all_finite(one, other))
     if sign in ("/", "%"):
         lost = pc.or_kleene(lost, _is_true(pc.equal(other, pa.scalar(0.0, wide)), _all_finite(one)))
@@ -148,6 +150,12 @@ def _operate_floats(sign: str, left: Operand, right: Operand, kind: ValueType) -
         is_divided = sign in ("/", "%") and values[1] == 0
         raise Uncomputable(_BY_ZERO if is_divided else _TOO_LARGE, values)
     return found
+
+
+def _is_finite(found: Operand) -> bool:
+    """Return whether every result that is there is a number, so that nothing was lost."""
+    tests = pc.is_finite(found)
+    return pc.all(tests).as_py() is not False if is_array(tests) else tests.as_py() is not False
 
 
 def _all_finite(*columns: Operand) -> Operand:
