@@ -32,9 +32,12 @@ def _frozen(
 ) -> Any:  # noqa: ANN401
     """Make a frozen dataclass of a class; what the class defines itself stays."""
     own = set(cls.__dict__)
+    # The library wants what builds on a frozen class to be frozen too, and compiles more for it.
+    builds_on = any(map(dataclasses.is_dataclass, cls.__mro__[1:]))
     made: Any = dataclasses.dataclass(
-        cls, init=False, repr=False, eq=False, slots=slots, kw_only=kw_only
+        cls, init=False, repr=False, eq=False, frozen=builds_on, slots=slots, kw_only=kw_only
     )
+    made.__dataclass_params__.frozen = True
     compared = [each.name for each in dataclasses.fields(made) if each.compare]
     made.__compared__ = staticmethod(_getter(compared))
     for name, function in _SHARED.items():

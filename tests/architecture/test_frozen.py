@@ -126,6 +126,19 @@ def test_a_class_builds_on_another(dataclass: Maker) -> None:
 
 
 @both
+def test_a_frozen_class_of_the_standard_library_builds_on_it(dataclass: Maker) -> None:
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Built(point(dataclass)):  # type: ignore[misc]
+        z: int = 3
+
+    built = Built(1)
+    assert (built.x, built.y, built.z) == (1, 2, 3)
+    assert built == Built(1) != Built(1, z=4)
+    with pytest.raises(FrozenInstanceError):
+        built.z = 4
+
+
+@both
 def test_what_a_class_defines_itself_stays(dataclass: Maker) -> None:
     @dataclass(frozen=True)
     class Own:

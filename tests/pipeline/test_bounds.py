@@ -7,6 +7,7 @@ import threading
 import time
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,8 +18,6 @@ from omnigraph.api.graph import Graph
 from omnigraph.errors import BudgetError, CancelledError, ViolationsError
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.publish import publish
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.writes import Staged
 from omnigraph.write.load import checks, files, locate, records, stage, tabular
 from omnigraph.write.load import load as load_module
 from tests.pipeline.loads import engine, history, person, refused, rows, text, written
@@ -148,9 +147,9 @@ def test_a_load_that_publishes_is_not_cancelled(
 ) -> None:
     cancelled = threading.Event()
 
-    def slowly(repository: Repository, branch: str, staged: Staged) -> Commit:
+    def slowly(*given: Any) -> Commit:
         cancelled.set()
-        return publish(repository, branch, staged)
+        return publish(*given)
 
     monkeypatch.setattr("omnigraph.versioning.transact.publish", slowly)
     loaded = graph.load(person("ann"), cancelled=cancelled)
