@@ -40,24 +40,33 @@ def _frozen(
     made.__dataclass_params__.frozen = True
     compared = [each.name for each in dataclasses.fields(made) if each.compare]
     made.__compared__ = staticmethod(_getter(compared))
-    for name, function in _SHARED.items():
+    for name, function in {**_SHARED, "__init__": _waiting_init(made)}.items():
         if name not in own and (repr or name != "__repr__"):
             setattr(made, name, function)
     return made
 
 
-def _first_init(self: Any, /, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-    """Compile the `__init__` that this one stands for, then run it."""
-    waiting = (each for each in type(self).__mro__ if each.__dict__.get("__init__") is _first_init)
-    _settled_init(next(waiting))(self, *args, **kwargs)
+def _waiting_init(kind: type) -> Any:  # noqa: ANN401
+    """Return what stands for the `__init__` of a class until the first value is made.
+
+    Several threads may make the first one at a time: each compiles it, and the last one stays.
+    """
+
+    def __init__(self: Any, /, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401, N807
+        _settled_init(kind)(self, *args, **kwargs)
+
+    __init__.stands_for = kind  # type: ignore[attr-defined]
+    return __init__
 
 
-def _settled_init(kind: type) -> Any:  # noqa: ANN401
-    """Return the `__init__` of a class, compiled now if no value was made yet."""
-    if kind.__init__ is _first_init:  # type: ignore[misc]
-        owner = next(each for each in kind.__mro__ if "__init__" in each.__dict__)
-        owner.__init__ = _compiled_init(owner)  # type: ignore[misc]
-    return kind.__init__  # type: ignore[misc]
+def _settled_init(kind: Any) -> Any:  # noqa: ANN401
+    """Return the `__init__` of a class, compiled now if it is waiting."""
+    init = kind.__init__
+    owner = getattr(init, "stands_for", None)
+    if owner is None:
+        return init
+    owner.__init__ = compiled = _compiled_init(owner)
+    return compiled
 
 
 class _Signature:
@@ -166,7 +175,6 @@ def _setstate(self: Any, state: list[object]) -> None:  # noqa: ANN401
 # What a class that is made here may be made with.
 _TAKEN = {"frozen", "slots", "kw_only", "repr"}
 _SHARED = {
-    "__init__": _first_init,
     "__signature__": _Signature(),
     "__eq__": _eq,
     "__hash__": _hash,

@@ -4,7 +4,10 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, field, fields, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -169,6 +172,24 @@ def test_it_is_pickled_and_copied_also_before_one_was_made() -> None:
         deep = copy.deepcopy(one)
         assert deep == one
         assert deep.items is not one.items
+
+
+def test_many_threads_make_the_first_value_at_once() -> None:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            for _ in range(100):
+                point_of, start = point(omnigraph.frozen.dataclass), threading.Barrier(8)
+                made = [threads.submit(_made_after, start, point_of) for _ in range(8)]
+                assert {each.result(timeout=60) for each in made} == {point_of(1)}
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def _made_after(start: threading.Barrier, point_of: Any) -> Any:
+    start.wait(timeout=60)
+    return point_of(1)
 
 
 def test_none_but_values_that_never_change_are_made_here() -> None:
