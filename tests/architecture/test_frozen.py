@@ -4,9 +4,11 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, field, fields, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import pytest
@@ -177,6 +179,13 @@ def test_a_thread_that_came_before_the_first_value_was_made_makes_the_second() -
     first, second = point_of(1), object.__new__(point_of)
     looked_up(second, 1)
     assert first == second
+
+
+def test_the_product_makes_its_dataclasses_here() -> None:
+    by_the_library = re.compile(r"^\s*from dataclasses import .*\bdataclass\b", re.MULTILINE)
+    package = Path(omnigraph.frozen.__file__).parent
+    others = [path for path in package.rglob("*.py") if path.name != "frozen.py"]
+    assert [path for path in others if by_the_library.search(path.read_text())] == []
 
 
 def test_none_but_values_that_never_change_are_made_here() -> None:
