@@ -80,7 +80,7 @@ class _Signature:
 
 
 def _compiled_init(kind: type) -> Any:  # noqa: ANN401
-    """Return a function that sets the fields of a class, each by the descriptor of its slot."""
+    """Return a function that sets the fields of a class from its arguments and defaults."""
     fields = dataclasses.fields(kind)
     names: dict[str, Any] = {"_set": object.__setattr__, "_unset": MISSING}
     by_place = [_parameter(each, names) for each in fields if each.init and not each.kw_only]
