@@ -9,7 +9,7 @@ from lark import Lark
 
 from bench.record import Timing, measure, over, store
 from omnigraph import Source, compile_query, compile_schema
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.parsing.parser import parse_queries
 from omnigraph.syntax.problems import Problems
 
 SCHEMA = """
@@ -45,7 +45,7 @@ def main() -> None:
     peer = measure(lambda: generated.parse(QUERY), runs=500, warm_up=100)
     show_help = _command("--help")
     lint = _lint_of_twenty()
-    parser_ready = _python("import omnigraph.query.parser")
+    parser_ready = _python("import omnigraph.query.parsing.parser")
     lark_ready = _python(
         f"from lark import Lark; Lark(open({str(GRAMMAR)!r}).read(), parser='lalr')"
     )

@@ -7,7 +7,7 @@ import pyarrow as pa
 from omnigraph import Graph, init
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.heads.head import Head
-from omnigraph.versioning.manifest import commit_rows
+from omnigraph.versioning.manifest.records import commit_rows
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Append, WriteSet, stage
 

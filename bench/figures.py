@@ -133,7 +133,7 @@ FIGURES: tuple[Figure, ...] = (
         "Commands",
         "cli",
         ("help_process", "`omnigraph --help`, cold process", 250),
-        ("read_process", "`omnigraph read` of one row of 100k by key, cold process", 1_000),
+        ("read_process", "`omnigraph read` of one row of 100k by key, cold process", 350),
         ("alias_over_read", "the same through an alias, over without", 1.1, "×"),
     ),
     Figure(
@@ -154,6 +154,14 @@ FIGURES: tuple[Figure, ...] = (
         ("create_branch_50_types_of_1000000_rows", "new branch, 50 types × 1M rows", 5),
         ("delete_branch_50_types_of_1000000_rows", "deleting it", 5),
         ("create_branch_1000_branches", "new branch beside 1,000 others", 5),
+    ),
+    Figure(
+        area="Storage",
+        workload="memory",
+        finding="grown_mb",
+        what="growth of a process from 1,000 to 10,000 commits, with reads and merges",
+        unit="MB",
+        most=20,
     ),
     *_of(
         "Pipeline",
@@ -206,6 +214,16 @@ FIGURES: tuple[Figure, ...] = (
         ("count_peak_mb", "peak memory of a count beside 410 MB of vectors", 200, "MB"),
         ("after_commit_two_hops_over_warm", "read after a one-edge commit over warm", 2, "×"),
         ("after_commit_q8_two_hop_paths_over_warm", "all two-hop paths, the same", 2, "×"),
+    ),
+    *_of(
+        "Queries",
+        "permuted",
+        (
+            "slowest_over_fastest_most",
+            "200 random questions in all orders of their patterns, slowest over fastest",
+            1.5,
+            "×",
+        ),
     ),
     *_of(
         "Queries",
@@ -264,7 +282,7 @@ FIGURES: tuple[Figure, ...] = (
         "Server",
         "server",
         ("read_one_connection", "trivial read over HTTP", 5),
-        ("quiet_p99_beside_over_alone", "p99 of an actor beside a noisy one, over alone", 2, "×"),
+        ("quiet_p99_beside_over_alone", "p99 beside a noisy actor, one process", 2, "×"),
         ("writes_lost", "writes of 16 writers that were lost", 0, ""),
         ("policy_decision", "a decision of the policy", 0.5),
     ),
@@ -352,8 +370,8 @@ FIGURES: tuple[Figure, ...] = (
         "fleet",
         ("branches_10000_log", "the last 20 commits of one of 10,000 branches", 2),
         ("branches_10000_preview", "preview of a merge of one of 10,000 branches", 15),
-        ("branches_10000_cleanup", "cleanup of 10,000 branches, dry", 2_000),
-        ("branches_10000_fsck", "fsck of 10,000 branches", 20_000),
+        ("branches_10000_cleanup_wall", "cleanup of 10,000 branches, dry", 2_000),
+        ("branches_10000_fsck_wall", "fsck of 10,000 branches, two processors", 20_000),
         ("wide_300_init_s", "init of 300 types", 2, "s"),
         ("wide_insert_many_over_few", "insert beside 300 types, over 30", 1.5, "×"),
         ("long_500_blame_untouched", "blame of a row beside one with 500 updates", 20),
@@ -363,6 +381,33 @@ FIGURES: tuple[Figure, ...] = (
             (f"branches_{operation}_exponent", f"{what}, ×1,000 branches", _FLAT, "")
             for operation, what in ALONE.items()
         ),
+    ),
+    Figure(
+        area="Fleet",
+        workload="busy",
+        finding="agents_merges_per_minute",
+        what="merges of 16 agents a minute",
+        unit="",
+        least=300,
+    ),
+    *_of(
+        "Fleet",
+        "busy",
+        ("agents_merge_p99_over_p50", "p99 of such a merge over its p50", 10, "×"),
+        ("agents_lost", "rows of theirs that were lost", 0, ""),
+        (
+            "rush_processes_attempts_per_merge",
+            "attempts of each of 40 merges of 8 processes",
+            2,
+            "",
+        ),
+        (
+            "rush_threads_last_beyond_serial_in_firsts",
+            "40 merges at once: the last beyond the serial sum, over the first",
+            3,
+            "×",
+        ),
+        ("rush_processes_last_beyond_serial_in_firsts", "the same in 8 processes", 3, "×"),
     ),
     *(
         Figure(

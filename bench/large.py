@@ -26,7 +26,8 @@ MEASURED = """
 import json, re, sys, time
 from pathlib import Path
 import omnigraph
-from omnigraph.spark.session import SparkSettings, stop
+from omnigraph.spark.session import stop
+from omnigraph.spark.settings import SparkSettings
 
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) >> 10

@@ -20,7 +20,8 @@ from bench.processes import cpu_seconds
 from bench.raw_spark import RawSpark
 from bench.record import Timing, over, rate, seconds, store, timing
 from omnigraph import init
-from omnigraph.spark.session import SparkSettings, session, stop
+from omnigraph.spark.session import session, stop
+from omnigraph.spark.settings import SparkSettings
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from bench.questions import NINE
 from bench.ratios import pairs, shown
 from bench.record import Timing, stored
 from bench.run import WORKLOADS, last_run
+from bench.short_reads import READS, WAYS
 
 DOCS = Path(__file__).parents[1] / "docs"
 QUESTIONS_CHART, GROWTH_CHART = "benchmarks.svg", "benchmarks-growth.svg"
@@ -57,6 +58,7 @@ Ladybug and DuckDB have the social graph of 100,000 persons and 2.4 million edge
 indexes. LanceDB has 100,000 documents with vectors and an index of the words. Lance is a plain
 table with an index of the key, and no rows are checked on their way into it. Spark is Spark's own
 way: JSON lines to Parquet for the load, and SQL by hand on Parquet files for the questions.
+Doltlite has a table of 100,000 rows, and CozoDB a relation of 240,000 pairs in memory.
 
 The peers run in their stock configuration, each with its own flags.
 """
@@ -64,6 +66,10 @@ _ORDERS = """\
 Each question is asked with its patterns in three orders: as one would ask it, from the last pattern
 to the first, and mixed. The peers get their patterns or tables in the same orders. *Spread* is the
 slowest order over the quickest.
+"""
+_SHORT_READS = """\
+What a page about one person asks, of persons taken by chance. *Cold* is a new process from its
+start to its end; *beside a writer* is while another process commits messages.
 """
 _SHARED = """
 In the stored run of `spark_queries`, Spark by hand shared the JVM that OmniGraph starts. That one
@@ -111,6 +117,8 @@ def page() -> str:
     beside = _RATIOS if is_stock else _RATIOS + _SHARED
     parts.append(f"{beside}\n### Warm\n\n{_ratios('warm')}\n### Cold\n\n{_COLD}\n{_ratios('cold')}")
     parts.append(f"## Written in any order\n\n{_ORDERS}{_load()}\n{_orders()}")
+    if stored("short_reads") is not None:
+        parts.append(f"## Short reads\n\n{_SHORT_READS}\n{_short_reads()}")
     for area, group in groupby(found, lambda each: each.figure.area):
         if area == "Scaling":
             parts.append(f"## Scaling\n\n{_SCALING}\n{_scaling(list(group))}")
@@ -200,6 +208,22 @@ def _orders() -> str:
         rows.append((name.replace("_", " "), *times, best, *shown_spreads))
     heads = ("question", "as asked", "turned", "mixed", "best peer over ours, least")
     return _rows((*heads, "spread", "Ladybug's", "DuckDB's"), rows)
+
+
+def _short_reads() -> str:
+    """Return what each short read takes, as a rule and at worst."""
+    findings = _findings("short_reads")
+    rows = [
+        (read.replace("_", " "), *(_p50_and_p99(findings, f"{read}_{way}") for way in WAYS))
+        for read in READS
+    ]
+    heads = (f"of {findings['persons']:,} persons, p50 and p99", "warm", "cold", "beside a writer")
+    return _rows(heads, rows)
+
+
+def _p50_and_p99(findings: dict[str, Any], name: str) -> str:
+    usual, worst = (short(findings[f"{name}_{cut}_ms"]) for cut in ("p50", "p99"))
+    return f"{usual} and {worst} ms"
 
 
 def _table(found: list[Held]) -> str:

@@ -154,7 +154,8 @@ def _work(folder: Path) -> None:
     from dataclasses import asdict
 
     from omnigraph import init
-    from omnigraph.spark.session import SparkSettings, session, stop
+    from omnigraph.spark.session import session, stop
+    from omnigraph.spark.settings import SparkSettings
 
     events = folder / "events"
     events.mkdir()

@@ -22,7 +22,8 @@ from bench.processes import family
 from bench.record import measure, over, rate, seconds, store, timing
 from omnigraph import Graph, init
 from omnigraph import open as open_graph
-from omnigraph.spark.session import SparkSettings, session, stop
+from omnigraph.spark.session import session, stop
+from omnigraph.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

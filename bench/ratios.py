@@ -99,6 +99,13 @@ _SCALING = (
     ("cold", "open and read one row of 1M", "rows_x10_open", "Lance"),
     ("cold", "open and read, 5,000 commits", "history_x100_open", "Lance"),
 )
+_VERSIONED = (
+    ("new branch of 100k rows", "create_branch", "Doltlite", "doltlite"),
+    ("100 of 100k rows changed, one commit", "change", "Doltlite", "doltlite"),
+    ("diff of 200 changed rows of 100k", "diff", "Doltlite", "doltlite"),
+    ("merge, 100 rows changed on both sides", "merge", "Doltlite", "doltlite"),
+    ("two hops among 240k edges", "two_hops", "CozoDB in memory", "cozo-embedded"),
+)
 BESIDE: tuple[Beside, ...] = (
     *_social(),
     Beside("warm", "queries", "hybrid search", "hybrid_omnigraph", "LanceDB", "hybrid_lancedb"),
@@ -123,6 +130,10 @@ BESIDE: tuple[Beside, ...] = (
         "load_first",
         "Spark",
         "spark_json_to_parquet_first",
+    ),
+    *(
+        Beside("warm", "versioned", what, f"{name}_omnigraph", peer, f"{name}_{package}")
+        for what, name, peer, package in _VERSIONED
     ),
     *_spark(),
     Beside("warm", "compile", "a query parsed", "parse_tree_warm", "Lark", "lark_parse_tree_warm"),

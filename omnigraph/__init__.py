@@ -29,10 +29,10 @@ if TYPE_CHECKING:
         ViolationsError,
     )
     from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
-    from omnigraph.merge.change_set import ChangeSet
+    from omnigraph.merge.compare.change_set import ChangeSet
+    from omnigraph.merge.compare.row_change import Change
     from omnigraph.merge.conflict import Conflict, Resolutions
     from omnigraph.merge.outcome import Merge
-    from omnigraph.merge.row_change import Change
     from omnigraph.query.compile import compile_query
     from omnigraph.query.layout import format_queries
     from omnigraph.query.lint import lint_queries
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from omnigraph.read.execution import Budget
     from omnigraph.schema.catalog import Catalog
     from omnigraph.schema.compile import compile_schema
-    from omnigraph.schema.layout import format_schema
+    from omnigraph.schema.parsing.layout import format_schema
     from omnigraph.span import Source
-    from omnigraph.spark.session import SparkSettings
+    from omnigraph.spark.settings import SparkSettings
     from omnigraph.versioning.commit import Commit
     from omnigraph.write.infer.inferred import infer
     from omnigraph.write.receipt import Receipt
@@ -57,8 +57,8 @@ _HOMES = {
     "BudgetError": "omnigraph.errors",
     "CancelledError": "omnigraph.errors",
     "Catalog": "omnigraph.schema.catalog",
-    "Change": "omnigraph.merge.row_change",
-    "ChangeSet": "omnigraph.merge.change_set",
+    "Change": "omnigraph.merge.compare.row_change",
+    "ChangeSet": "omnigraph.merge.compare.change_set",
     "Commit": "omnigraph.versioning.commit",
     "Conflict": "omnigraph.merge.conflict",
     "ConflictError": "omnigraph.errors",
@@ -83,7 +83,7 @@ _HOMES = {
     "SchemaError": "omnigraph.errors",
     "SchemaPlan": "omnigraph.evolve.plan",
     "Source": "omnigraph.span",
-    "SparkSettings": "omnigraph.spark.session",
+    "SparkSettings": "omnigraph.spark.settings",
     "StorageError": "omnigraph.errors",
     "View": "omnigraph.api.view",
     "ViolationsError": "omnigraph.errors",
@@ -93,7 +93,7 @@ _HOMES = {
     "infer": "omnigraph.write.infer.inferred",
     "init": "omnigraph.api.graph",
     "format_queries": "omnigraph.query.layout",
-    "format_schema": "omnigraph.schema.layout",
+    "format_schema": "omnigraph.schema.parsing.layout",
     "lint_queries": "omnigraph.query.lint",
     "open": "omnigraph.api.graph",
     "restore": "omnigraph.api.graph",

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from omnigraph.server.openapi import openapi
+from omnigraph.server.routes.openapi import openapi
 from omnigraph.server.table import FLEET_TABLE
 
 _HERE = Path(__file__).parent

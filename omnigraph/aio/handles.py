@@ -34,8 +34,8 @@ from omnigraph.api.view import View
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.history.retention import GRACE
 from omnigraph.versioning.names import MAIN
-from omnigraph.versioning.retention import GRACE
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.receipt import Receipt
 from omnigraph.write.resolved import Choice
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from omnigraph.merge.blamed import Blamed
     from omnigraph.merge.conflict import Resolutions, Side
     from omnigraph.merge.outcome import Merge
-    from omnigraph.merge.review_page import ReviewPage
-    from omnigraph.merge.review_record import Review
+    from omnigraph.merge.review.page import ReviewPage
+    from omnigraph.merge.review.record import Review
     from omnigraph.merge.run_record import RunRecord
     from omnigraph.notebook.picture import Picture
     from omnigraph.policy.rights import Rights
@@ -73,10 +73,10 @@ if TYPE_CHECKING:
     from omnigraph.spark.choice import Engine
     from omnigraph.spark.deadline import TimeKeywords
     from omnigraph.spark.progress import Progress
-    from omnigraph.spark.session import SparkSettings
-    from omnigraph.write.load.inputs import Data
+    from omnigraph.spark.settings import SparkSettings
     from omnigraph.write.load.loaded import Ingested, Loaded
     from omnigraph.write.load.options import BulkKeywords, LoadKeywords
+    from omnigraph.write.load.sources.inputs import Data
     from omnigraph.write.receipt import Receipt
     from omnigraph.write.resolved import Resolved
 

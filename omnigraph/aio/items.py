@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from omnigraph.aio.calls import Call, Calls, Pending
 from omnigraph.frozen import dataclass
-from omnigraph.merge.change_set import ChangeSet, CommitChanges
-from omnigraph.merge.row_change import Change, Op
+from omnigraph.merge.compare.change_set import ChangeSet, CommitChanges
+from omnigraph.merge.compare.row_change import Change, Op
 from omnigraph.schema.steps import MigrationStep
 from omnigraph.versioning.commit import Commit
 

@@ -31,13 +31,14 @@ from omnigraph.policy.actions import Action, Decider, Request
 from omnigraph.query.stored import NO_QUERIES, StoredQueries
 from omnigraph.storage import layout
 from omnigraph.storage.table import Table
-from omnigraph.versioning import branches, history, tags
+from omnigraph.versioning import branches, tags
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.heads.head import Head
+from omnigraph.versioning.history import history
+from omnigraph.versioning.history.short_ids import find_short, is_short
 from omnigraph.versioning.names import TAG, is_system, normalize_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.short_ids import find_short, is_short
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import is_ulid
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from omnigraph.read.execution import Budget
     from omnigraph.span import Source
     from omnigraph.spark.progress import Progress
-    from omnigraph.spark.session import SparkSettings
+    from omnigraph.spark.settings import SparkSettings
     from omnigraph.versioning.snapshot import Snapshot
 
 

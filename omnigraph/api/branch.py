@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
-    from omnigraph.merge.change_set import CommitChanges
+    from omnigraph.merge.compare.change_set import CommitChanges
     from omnigraph.merge.conflict import Resolutions, Side
     from omnigraph.merge.outcome import Merge
     from omnigraph.spark.deadline import TimeKeywords
-    from omnigraph.write.load.inputs import Data
     from omnigraph.write.load.loaded import Loaded
     from omnigraph.write.load.options import BulkKeywords, LoadKeywords
+    from omnigraph.write.load.sources.inputs import Data
     from omnigraph.write.receipt import Receipt
     from omnigraph.write.resolved import Resolved
 
@@ -331,7 +331,7 @@ class Branch(View):
         return self._watched(looks)
 
     def _watched(self, looks: Iterator[CommitChanges | float]) -> Iterator[CommitChanges]:
-        from omnigraph.merge.change_set import CommitChanges
+        from omnigraph.merge.compare.change_set import CommitChanges
 
         cancelled = self._options.cancelled
         for each in looks:

@@ -25,9 +25,9 @@ from omnigraph.schema.codec import content_hash
 from omnigraph.span import Source
 from omnigraph.syntax.problems import parse_choice
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.history.retention import GRACE, retention
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.notes import check_notes
-from omnigraph.versioning.retention import GRACE, retention
 from omnigraph.versioning.snapshot import Snapshot, snapshot_html
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from omnigraph.maintain.optimize import OptimizeKeywords
     from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
     from omnigraph.merge.blamed import Blamed
-    from omnigraph.merge.change_set import ChangeSet, CommitChanges
+    from omnigraph.merge.compare.change_set import ChangeSet, CommitChanges
     from omnigraph.merge.conflict import Resolutions, Side
     from omnigraph.merge.outcome import Merge
-    from omnigraph.merge.review_page import ReviewPage
-    from omnigraph.merge.review_record import Review
+    from omnigraph.merge.review.page import ReviewPage
+    from omnigraph.merge.review.record import Review
     from omnigraph.merge.run_record import RunRecord
     from omnigraph.notebook.picture import Picture
     from omnigraph.policy.actions import Decider
@@ -61,11 +61,11 @@ if TYPE_CHECKING:
     from omnigraph.spark.choice import Engine
     from omnigraph.spark.deadline import TimeKeywords
     from omnigraph.spark.progress import Progress
-    from omnigraph.spark.session import SparkSettings
+    from omnigraph.spark.settings import SparkSettings
     from omnigraph.versioning.repository import Repository
-    from omnigraph.write.load.inputs import Data
     from omnigraph.write.load.loaded import Ingested, Loaded
     from omnigraph.write.load.options import BulkKeywords, LoadKeywords
+    from omnigraph.write.load.sources.inputs import Data
     from omnigraph.write.receipt import Receipt
 
 

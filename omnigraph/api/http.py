@@ -43,13 +43,13 @@ from omnigraph.errors import (
     ViolationsError,
 )
 from omnigraph.frozen import dataclass
-from omnigraph.merge.change_set import CommitChanges
+from omnigraph.merge.compare.change_set import CommitChanges
 from omnigraph.merge.conflict import Conflict
 from omnigraph.query.compile import compile_query, query_name
 from omnigraph.query.params import bind_params
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.span import Source
-from omnigraph.versioning.retention import age_text
+from omnigraph.versioning.history.retention import age_text
 from omnigraph.write.receipt import Receipt
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from omnigraph.syntax.literal import datetime_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from omnigraph.write.load.inputs import Data
-    from omnigraph.write.load.splits import LoadSource
+    from omnigraph.write.load.sources.inputs import Data
+    from omnigraph.write.load.sources.splits import LoadSource
 
 _PART_BYTES = 1 << 20
 _TABULAR = (".csv", ".csv.gz", ".parquet")
@@ -81,7 +81,13 @@ def _held(
     data: "Data", type_name: str | None, catalog: Callable[[], Catalog]
 ) -> list[tuple[str, Iterable[bytes]]] | None:
     """Return the lines of texts, streams and dicts, which need nothing heavy; None for all else."""
-    from omnigraph.write.load.rows import is_network, is_uri, refuse_name, row_lines, rows_in
+    from omnigraph.write.load.sources.rows import (
+        is_network,
+        is_uri,
+        refuse_name,
+        row_lines,
+        rows_in,
+    )
 
     if isinstance(data, Mapping) or is_network(data):
         return None
@@ -111,11 +117,11 @@ def _plain_files(data: "Data") -> list[tuple[str, Iterable[bytes]]] | None:
 def _read_sources(
     data: "Data", type_name: str | None, catalog: Callable[[], Catalog]
 ) -> list[tuple[str, Iterable[bytes]]]:
-    from omnigraph.write.load.files import files_at
-    from omnigraph.write.load.inputs import places_of
-    from omnigraph.write.load.rows import is_network, network_lines, row_lines, rows_in
-    from omnigraph.write.load.splits import source_of
-    from omnigraph.write.load.spool import frames_by_type, is_frame
+    from omnigraph.write.load.sources.files import files_at
+    from omnigraph.write.load.sources.inputs import places_of
+    from omnigraph.write.load.sources.rows import is_network, network_lines, row_lines, rows_in
+    from omnigraph.write.load.sources.splits import source_of
+    from omnigraph.write.load.sources.spool import frames_by_type, is_frame
 
     if is_network(data):
         return [("<networkx>", network_lines(data, catalog()))]
@@ -131,7 +137,7 @@ def _read_sources(
 
 def _records(parts: Iterable[bytes], stored: StoredType | None) -> Iterable[bytes]:
     """Return lines as they are, or plain ones as records of a type."""
-    from omnigraph.write.load.rows import to_records
+    from omnigraph.write.load.sources.rows import to_records
 
     if stored is None:
         return parts
@@ -182,7 +188,7 @@ def params_json(params: Mapping[str, object]) -> dict[str, Json]:
 
 
 def _file(source: "LoadSource", catalog: Callable[[], Catalog]) -> tuple[str, Iterable[bytes]]:
-    from omnigraph.write.load.splits import Format
+    from omnigraph.write.load.sources.splits import Format
 
     name = source.file.name
     match source.format:
@@ -199,7 +205,7 @@ def _file(source: "LoadSource", catalog: Callable[[], Catalog]) -> tuple[str, It
 
 
 def _typed(source: "LoadSource") -> "Iterator[pa.RecordBatch]":
-    from omnigraph.write.load.splits import splits_of, tabular_rows
+    from omnigraph.write.load.sources.splits import splits_of, tabular_rows
 
     for split in splits_of([source], slots=1):
         with tabular_rows(split).opened() as (_, batches):
@@ -208,7 +214,7 @@ def _typed(source: "LoadSource") -> "Iterator[pa.RecordBatch]":
 
 @contextmanager
 def _opened(name: str) -> Iterator[BinaryIO]:
-    from omnigraph.write.load.packing import HEAD, packing_of, unpacked
+    from omnigraph.write.load.sources.packing import HEAD, packing_of, unpacked
 
     try:
         with Path(name).open("rb") as file:
@@ -235,8 +241,8 @@ def _framed(
     frame: Any,  # noqa: ANN401 - of any library
     catalog: Callable[[], Catalog],
 ) -> tuple[str, Iterable[bytes]]:
-    from omnigraph.write.load.rows import row_lines, rows_in
-    from omnigraph.write.load.spool import is_frame, to_stream
+    from omnigraph.write.load.sources.rows import row_lines, rows_in
+    from omnigraph.write.load.sources.spool import is_frame, to_stream
 
     rows = rows_in(frame)
     if rows is not None:
@@ -255,7 +261,7 @@ def _rows(stored: StoredType, batches: "Iterable[pa.RecordBatch]") -> Iterator[b
 
 
 def _record(stored: StoredType, row: Mapping[str, object]) -> dict[str, object]:
-    from omnigraph.write.load.rows import record_of as record_of_row
+    from omnigraph.write.load.sources.rows import record_of as record_of_row
 
     values = {name: _plain(value) for name, value in row.items()}
     if isinstance(values.get("id"), int):

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Self
 from omnigraph.api.operation import Document
 from omnigraph.errors import Json
 from omnigraph.frozen import dataclass
-from omnigraph.query.explain import explain_json, explain_text, operator_text
 from omnigraph.query.plan import ReadPlan
+from omnigraph.query.planning.explain import explain_json, explain_text, operator_text
 
 if TYPE_CHECKING:
     from omnigraph.data.result import Result
-    from omnigraph.query.arrange import Move, Orders
+    from omnigraph.query.planning.arrange import Move, Orders
     from omnigraph.read.answer import PlanAnswer
     from omnigraph.read.road import Road, RoadChoice
     from omnigraph.schema.catalog import Catalog
@@ -56,7 +56,7 @@ class Explanation:
     @classmethod
     def from_json(cls, document: Document, plan: ReadPlan, catalog: "Catalog") -> Self:
         """Return the explanation that `to_json` wrote of a plan, given as it was compiled."""
-        from omnigraph.query.arrange import rearrange
+        from omnigraph.query.planning.arrange import rearrange
         from omnigraph.read.road import Road, RoadChoice
 
         road = document["road"]
@@ -67,7 +67,7 @@ class Explanation:
 
 
 def _move_json(move: "Move") -> dict[str, Json]:
-    from omnigraph.query.arrange import Start
+    from omnigraph.query.planning.arrange import Start
 
     if isinstance(move, Start):
         return {"start": move.variable}
@@ -75,7 +75,7 @@ def _move_json(move: "Move") -> dict[str, Json]:
 
 
 def _read_move(document: Document) -> "Move":
-    from omnigraph.query.arrange import Follow, Start
+    from omnigraph.query.planning.arrange import Follow, Start
 
     if "start" in document:
         return Start(document["start"])

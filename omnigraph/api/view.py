@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from omnigraph.data.result import Result, ResultStream
     from omnigraph.export.export import ExportKeywords, ExportResult
     from omnigraph.merge.blamed import Blamed
-    from omnigraph.merge.change_set import ChangeSet
+    from omnigraph.merge.compare.change_set import ChangeSet
     from omnigraph.notebook.picture import Picture
     from omnigraph.query.editor.complete import Completions
     from omnigraph.query.editor.diagnose import Diagnosis
@@ -333,7 +333,7 @@ def check_limit(limit: int, most: int) -> None:
 
 def filter_fields(kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]) -> dict[str, Any]:
     """Return which changes are of interest, as operations say it; raise InputError for others."""
-    from omnigraph.merge.row_change import ChangeFilter
+    from omnigraph.merge.compare.row_change import ChangeFilter
 
     wanted = ChangeFilter.parse(
         names_of(kinds, "kinds"), names_of(types, "types"), names_of(ops, "ops")

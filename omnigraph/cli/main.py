@@ -8,7 +8,7 @@ from importlib import import_module
 import click
 
 from omnigraph import __version__
-from omnigraph.cli.program import Program, collect_rarely
+from omnigraph.cli.program import Program, collect_rarely, leave
 from omnigraph.cli.session import exit_code, json_option, show_error, show_usage
 from omnigraph.errors import OmniGraphError
 from omnigraph.files.bytes import forbid_world_writable
@@ -18,33 +18,33 @@ _WANTS_JSON = "omnigraph.wants_json"
 # The module of each command. Imported when it is called, so that none waits for the others.
 _HOMES = {
     "init": "graph",
-    "import": "importing",
-    "load": "data",
-    "ingest": "data",
+    "import": "rows.importing",
+    "load": "rows.data",
+    "ingest": "rows.data",
     "read": "read",
-    "change": "change",
+    "change": "rows.change",
     "shell": "shell",
-    "export": "export",
-    "blob": "blob",
-    "embed": "embed",
+    "export": "rows.export",
+    "blob": "rows.blob",
+    "embed": "rows.embed",
     "snapshot": "graph",
     "branch": "graph",
     "commit": "graph",
     "diff": "merge",
     "changes": "history",
-    "resolve": "change",
+    "resolve": "rows.change",
     "revert": "merge",
     "tag": "history",
     "blame": "history",
     "run": "history",
     "query": "query",
-    "lsp": "completion",
+    "lsp": "machine.completion",
     "schema": "schema",
     "cluster": "cluster",
-    "login": "login",
-    "logout": "login",
+    "login": "machine.login",
+    "logout": "machine.login",
     "policy": "policy",
-    "explain": "explain",
+    "explain": "machine.explain",
     "optimize": "maintenance",
     "coverage": "maintenance",
     "cleanup": "maintenance",
@@ -56,12 +56,12 @@ _HOMES = {
     "algo": "explore",
     "report": "report",
     "studio": "studio",
-    "example": "example",
+    "example": "machine.example",
     "memory": "memory.family",
     "mcp": "mcp.family",
-    "doctor": "doctor",
-    "spark": "doctor",
-    "completion": "completion",
+    "doctor": "machine.doctor",
+    "spark": "machine.doctor",
+    "completion": "machine.completion",
 }
 
 
@@ -132,7 +132,16 @@ def main() -> None:
     collect_rarely()
     forbid_world_writable()
     try:
-        omnigraph(prog_name="omnigraph", obj=Program())
+        _run()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def _run() -> None:
+    try:
+        omnigraph(prog_name="omnigraph", obj=Program())
+    except SystemExit as ended:
+        if ended.code == 0:
+            leave()
+        raise

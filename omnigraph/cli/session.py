@@ -38,7 +38,7 @@ from omnigraph.cli.output import (
     show_either,
     show_json,
 )
-from omnigraph.cli.program import Program, keep_pandas_out
+from omnigraph.cli.program import Program, import_arrow
 from omnigraph.cli.spark import spark_settings
 from omnigraph.errors import (
     Code,
@@ -174,7 +174,7 @@ class Session(Naming):
     ) -> "Graph":
         """Open the graph itself, if need be with stored queries; a server's is refused."""
         if click.get_current_context().find_object(Program) is not None:
-            keep_pandas_out()
+            import_arrow()
         from omnigraph.api.graph import open as open_graph
 
         return open_graph(

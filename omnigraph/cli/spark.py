@@ -8,7 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from omnigraph.server.config import Config
-    from omnigraph.spark.session import SparkSettings
+    from omnigraph.spark.settings import SparkSettings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -33,7 +33,7 @@ def spark_options(command: _Command) -> _Command:
 
 def spark_settings(config: "Config | None", how: Mapping[str, Any]) -> "SparkSettings":
     """Return the settings that the options, the environment and omnigraph.yaml mean."""
-    from omnigraph.spark.session import settings_from
+    from omnigraph.spark.settings import settings_from
 
     default = None if config is None else config.spark
     master, remote, conf = (how[name] for name in SPARK_OPTIONS)

@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from omnigraph.frozen import dataclass
-from omnigraph.query.value_parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
+from omnigraph.query.parsing.value_parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
 
 if TYPE_CHECKING:
     from omnigraph.schema.catalog import Catalog, EdgeType, Interface, NodeType

@@ -13,10 +13,8 @@ import pyarrow.compute as pc
 from pyspark.sql import datasource as spark
 
 from omnigraph.errors import InputError
-from omnigraph.query.ast import Operator
 from omnigraph.query.checked import Delete
 from omnigraph.query.compile import compile_queries
-from omnigraph.query.explain import predicate_text
 from omnigraph.query.expr import (
     And,
     Comparison,
@@ -30,7 +28,9 @@ from omnigraph.query.expr import (
     PropertyRef,
     parts,
 )
+from omnigraph.query.parsing.ast import Operator
 from omnigraph.query.plan import MutationPlan
+from omnigraph.query.planning.explain import predicate_text
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.span import Source
 from omnigraph.spark.filters import to_expression

@@ -16,11 +16,11 @@ from pyspark.sql.types import (
 )
 
 from omnigraph.connector.options import SourceOptions
-from omnigraph.merge.changes import SnapshotChanges
-from omnigraph.merge.row_change import ChangeFilter
+from omnigraph.merge.compare.changes import SnapshotChanges
+from omnigraph.merge.compare.row_change import ChangeFilter
 from omnigraph.spark.connector import to_arrow_schema
-from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.history import history
 from omnigraph.versioning.repository import Repository
 
 OPTIONS = ("path", "branch", "since", "types", "ops")

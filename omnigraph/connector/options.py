@@ -8,11 +8,11 @@ from pathlib import Path
 from omnigraph.errors import CommitNotFoundError, InputError
 from omnigraph.frozen import dataclass
 from omnigraph.storage.store import Store, store_at
-from omnigraph.storage.table import Tables
+from omnigraph.storage.tables import Tables
 from omnigraph.syntax.problems import list_names, nearest_name
-from omnigraph.versioning import history
-from omnigraph.versioning.format import check_format
-from omnigraph.versioning.manifest import Manifest
+from omnigraph.versioning.history import history
+from omnigraph.versioning.manifest.format import check_format
+from omnigraph.versioning.manifest.manifest import Manifest
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot

@@ -18,12 +18,12 @@ from omnigraph.schema.catalog import find_type
 from omnigraph.spark.runner import InlineRunner
 from omnigraph.syntax.problems import parse_choice
 from omnigraph.write.load.aside import Aside, new_aside
-from omnigraph.write.load.files import file_in
 from omnigraph.write.load.load import LoadTarget, load
 from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.options import LoadKeywords, options_of
-from omnigraph.write.load.splits import Format, LoadSource
-from omnigraph.write.load.spool import write_part
+from omnigraph.write.load.sources.files import file_in
+from omnigraph.write.load.sources.splits import Format, LoadSource
+from omnigraph.write.load.sources.spool import write_part
 
 OPTIONS = ("path", "type", "branch", "load", "actor", "message", "operation")
 # Those without an operation, which is that of each batch, and two that are for Spark itself.

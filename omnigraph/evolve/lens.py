@@ -13,7 +13,7 @@ from omnigraph.evolve.past import Past, PastColumn
 from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_schema, arrow_type
 from omnigraph.schema.catalog import Property, StoredType
-from omnigraph.storage.delta import addresses_of
+from omnigraph.storage.finding.delta import addresses_of
 from omnigraph.storage.reading import Addresses, batches_where, rows_at
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot

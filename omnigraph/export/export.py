@@ -18,7 +18,7 @@ from omnigraph.spark.choice import Engine, default_settings
 from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
-from omnigraph.spark.session import SparkSettings
+from omnigraph.spark.settings import SparkSettings
 from omnigraph.storage.folder import Folder
 from omnigraph.storage.staging import shares
 from omnigraph.storage.store import store_at

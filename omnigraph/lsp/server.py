@@ -31,7 +31,7 @@ from omnigraph.query.editor.complete import Completion, complete
 from omnigraph.query.editor.complete_schema import complete_schema
 from omnigraph.query.layout import format_queries
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.layout import format_schema
+from omnigraph.schema.parsing.layout import format_schema
 from omnigraph.span import Source, Span
 
 if TYPE_CHECKING:

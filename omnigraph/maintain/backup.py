@@ -41,13 +41,15 @@ from omnigraph.storage.folder import Folder
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
-from omnigraph.storage.sweep import by_table, needed, parts_of
-from omnigraph.storage.table import Table, Tables
-from omnigraph.versioning.format import check_format
-from omnigraph.versioning.manifest import Manifest, first_commit, last_cleanup
+from omnigraph.storage.table import Table
+from omnigraph.storage.tables import Tables
+from omnigraph.storage.upkeep.sweep import by_table, needed, parts_of
+from omnigraph.versioning.history.retention import GRACE, History
+from omnigraph.versioning.manifest.format import check_format
+from omnigraph.versioning.manifest.manifest import Manifest, last_cleanup
+from omnigraph.versioning.manifest.records import first_commit
 from omnigraph.versioning.names import MAIN, TAG, is_system
 from omnigraph.versioning.repository import Repository, open_repository
-from omnigraph.versioning.retention import GRACE, History
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 # Each needs a cleanup of the source meanwhile, and copies only what the one before did not.

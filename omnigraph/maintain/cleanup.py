@@ -17,14 +17,19 @@ from omnigraph.storage import layout
 from omnigraph.storage.failures import CommitRejectedError
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.steps import reached
-from omnigraph.storage.sweep import UnneededFiles, by_table, find_unneeded
 from omnigraph.storage.table import Table
-from omnigraph.versioning import freshness
+from omnigraph.storage.upkeep.sweep import UnneededFiles, by_table, find_unneeded
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.history.retention import (
+    History,
+    Retention,
+    in_microseconds,
+    retained_commits,
+)
+from omnigraph.versioning.manifest import freshness
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.retention import History, Retention, in_microseconds, retained_commits
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 

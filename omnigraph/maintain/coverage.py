@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from omnigraph.maintain.reports import Coverage
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.storage import indexes
+from omnigraph.storage.finding.nearest import vector_index
 from omnigraph.storage.indexes import IndexKind, IndexSpec, indexes_of, vector_indexes_of
-from omnigraph.storage.nearest import vector_index
 from omnigraph.storage.staging import count_rows, covered_by
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot

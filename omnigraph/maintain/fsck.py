@@ -14,7 +14,7 @@ import pyarrow as pa
 from omnigraph.errors import GraphNotFoundError, Json, OmniGraphError, StorageError
 from omnigraph.frozen import dataclass
 from omnigraph.maintain.reports import Checkup
-from omnigraph.maintain.row_audit import RowAudit
+from omnigraph.maintain.row_audit import Due, RowAudit
 from omnigraph.maintain.scope import WHOLE_GRAPH, Scope
 from omnigraph.merge.run_record import RunStatus
 from omnigraph.merge.runs import PREFIX
@@ -25,16 +25,17 @@ from omnigraph.spark.deadline import NO_DEADLINE, Deadline
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.storage import layout
 from omnigraph.storage.forward import attached_versions
-from omnigraph.storage.inspect import PartKind, broken_parts, sizes_of, wrong_lookups
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.store import Store
-from omnigraph.storage.table import Table, Tables
+from omnigraph.storage.table import Table
+from omnigraph.storage.tables import Tables
+from omnigraph.storage.upkeep.inspect import PartKind, broken_parts, sizes_of, wrong_lookups
 from omnigraph.versioning.audit import Audit, audit
 from omnigraph.versioning.commit import Commit, TableState
 from omnigraph.versioning.damage import Damage, Finding
-from omnigraph.versioning.format import check_format
 from omnigraph.versioning.heads.layers import hot_heads
-from omnigraph.versioning.manifest import Manifest
+from omnigraph.versioning.manifest.format import check_format
+from omnigraph.versioning.manifest.manifest import Manifest
 from omnigraph.versioning.names import MAIN, fold
 
 _MISSING = {
@@ -260,22 +261,20 @@ class _Checking:
 
     def check_heads(self) -> None:
         """Read all rows at which branches and tags stand."""
-        rows = RowAudit(self.found.note, self._readable)
-        done: set[str] = set()
-        heads = [each for each in self.found.heads.values() if self.scope.has_branch(each.name)]
-        self.progress.begin("reading rows")
-        for number, head in enumerate(heads, 1):
-            self._tell(number, len(heads))
+        due: dict[str, Due] = {}
+        for head in self.found.heads.values():
             commit = self.found.commits.get(head.commit)
-            if commit is None:
+            if commit is None or not self.scope.has_branch(head.name):
                 continue
             if any(self._is_removed(commit, *each) for each in commit.tables.items()):
                 message = "a cleanup removed tables of its commit"
                 self.found.note(Damage.HEAD_CLEANED, head.name, message)
             catalog = self.catalogs.get(commit.schema)
-            if catalog is not None and commit.id not in done:
-                done.add(commit.id)
-                rows.check(commit, catalog, self._keys(commit.schema))
+            if catalog is not None:
+                due[commit.id] = Due(commit, catalog, self._keys(commit.schema))
+        self.progress.begin("reading rows")
+        audit = RowAudit(self.found.note, self._readable)
+        audit.check([*due.values()], lambda done: self._tell(done, len(due)))
 
     def _readable(self, path: str, version: int) -> Table | None:
         """Open a version, unless it was found that this is not possible."""

@@ -17,8 +17,7 @@ from omnigraph.spark.choice import Engine, default_settings, runner_for_optimize
 from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
-from omnigraph.spark.session import SparkSettings
-from omnigraph.storage.compaction import Group, find_groups, replace_groups, rewrite_group
+from omnigraph.spark.settings import SparkSettings
 from omnigraph.storage.indexes import (
     DueSegment,
     indexes_of,
@@ -36,6 +35,7 @@ from omnigraph.storage.staging import (
 )
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
+from omnigraph.storage.upkeep.compaction import Group, find_groups, replace_groups, rewrite_group
 from omnigraph.syntax.problems import parse_choice
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.repository import Repository

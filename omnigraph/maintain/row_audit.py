@@ -1,24 +1,26 @@
 """Row audit: reads the rows of many versions of tables, each stored row once.
 
 The first version of a table is checked whole. Of another one, only the rows in which it differs
-from that are read, as long as they are few and nothing is wrong with them.
+from that are read, as long as they are few and nothing is wrong with them. Those of the next
+versions are read meanwhile, by other threads.
 """
 
-from collections.abc import Callable, Mapping, Set
+import os
+from collections.abc import Callable, Mapping, Sequence, Set
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import field
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import StorageError
 from omnigraph.frozen import dataclass
-from omnigraph.schema.catalog import Catalog, EdgeType
-from omnigraph.storage.delta import delta_between
-from omnigraph.storage.inspect import segments_of, wrong_lookups
+from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
+from omnigraph.storage.finding.delta import delta_between
 from omnigraph.storage.reading import (
     ADDRESS,
     Addresses,
@@ -27,6 +29,7 @@ from omnigraph.storage.reading import (
     rows_at,
 )
 from omnigraph.storage.table import Table
+from omnigraph.storage.upkeep.inspect import segments_of, wrong_lookups
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.damage import Damage
 
@@ -40,14 +43,53 @@ _MOST_COMPARED = 20_000
 _ENDS = ("src", "dst")
 
 
+# So many versions each thread is ahead of the check.
+_AHEAD = 2
+_NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A commit whose rows are checked, with its catalog and the tables that are meant."""
+
+    commit: Commit
+    catalog: Catalog
+    keys: Set[str]
+
+    def tables(self) -> list[tuple[str, StoredType, Place]]:
+        """Return the tables that are meant: their keys, types and versions."""
+        states = self.commit.tables
+        return [
+            (key, stored, states[key].place)
+            for key, stored in self.catalog.by_identity.items()
+            if key in states and key in self.keys
+        ]
+
+
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """A version that was read whole: its ids by address, and for edges their ends."""
+    """A version that was read whole: addresses, and by column its ids and, for edges, their ends.
+
+    A column of few values is kept as a set when something is sought in it.
+    """
 
     table: Table
     addresses: Addresses
-    ids: pa.Array
-    ends: pa.Table
+    columns: pa.Table
+    sets: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def found(self, column: str, wanted: frozenset[str]) -> frozenset[str]:
+        """Return those of some values that a column has."""
+        if not wanted or not self.columns.num_rows:
+            return _NOTHING
+        if self.columns.num_rows <= _MOST_COMPARED:
+            if column not in self.sets:
+                self.sets[column] = frozenset(self.columns[column].to_pylist())
+            return self.sets[column] & wanted
+        sought = pa.array(sorted(wanted), pa.utf8())
+        if not self.table.takes_conditions:
+            return frozenset(sought.filter(pc.is_in(sought, self.columns[column])).to_pylist())
+        return frozenset(look_up_rows(self.table, column, sought, [column])[column].to_pylist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +98,30 @@ class _Rows:
 
     table: Table
     whole: _Whole
-    lost: pa.Array
-    new: pa.Array
-    new_ends: Mapping[str, pa.Array] = field(default_factory=dict)
+    lost: frozenset[str]
+    new: frozenset[str]
+    new_ends: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
-    def lacks(self, ids: pa.Array) -> bool:
+    def lacks(self, ids: frozenset[str]) -> bool:
         """Whether the version has no row of one of some ids."""
-        if not len(ids):
-            return False
-        present = pc.or_(
-            pc.is_in(ids, value_set=self.new),
-            pc.and_not(pc.is_in(ids, value_set=self.whole.ids), pc.is_in(ids, value_set=self.lost)),
-        )
-        return not pc.all(present).as_py()
+        rest = ids - self.new
+        return bool(rest & self.lost) or self.whole.found("id", rest) != rest
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """What a version lost since another, as addresses there, and the rows that it gained."""
+
+    removed: Addresses
+    added: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A difference that is being read, and from which version."""
+
+    whole: _Whole
+    reading: "Future[_Difference | None]"
 
 
 @dataclass(slots=True)
@@ -79,18 +132,37 @@ class RowAudit:
     open: Callable[[str, int], Table | None]
     rows: dict[Place, _Rows | None] = field(default_factory=dict)
     whole: dict[str, _Whole] = field(default_factory=dict)
+    begun: dict[Place, _Begun] = field(default_factory=dict)
     segments: set[str] = field(default_factory=set)
     sound: dict[tuple[object, ...], bool] = field(default_factory=dict)
 
-    def check(self, commit: Commit, catalog: Catalog, keys: Set[str]) -> None:
-        """Check all rows that a commit has in some tables."""
-        found: dict[str, _Rows] = {}
-        for key, stored in catalog.by_identity.items():
-            state = commit.tables.get(key)
-            if state is None or key not in keys:
+    def check(self, due: Sequence[Due], tell: Callable[[int], None]) -> None:
+        """Check all rows of commits; `tell` is called with the number of each when it is done."""
+        threads = os.cpu_count() or 1
+        later = iter(due)
+        with ThreadPoolExecutor(threads) as pool:
+            for each in islice(later, threads * _AHEAD):
+                self._begin(each, pool)
+            for number, each in enumerate(due, 1):
+                self._check(each)
+                tell(number)
+                for following in islice(later, 1):
+                    self._begin(following, pool)
+
+    def _begin(self, due: Due, pool: Executor) -> None:
+        """Begin to read in what the tables of a commit differ from versions that were read."""
+        for _, _, place in due.tables():
+            whole = self.whole.get(place[0])
+            if whole is None or place in self.rows or place in self.begun:
                 continue
-            place = state.path, state.version
-            where = f"{key}@{state.version}"
+            table = self.open(*place)
+            if table is not None:
+                self.begun[place] = _Begun(whole, pool.submit(_difference, whole, table))
+
+    def _check(self, due: Due) -> None:
+        found: dict[str, _Rows] = {}
+        for key, stored, place in due.tables():
+            where = f"{key}@{place[1]}"
             if place not in self.rows:
                 self.rows[place] = self._read(where, place)
             rows = self.rows[place]
@@ -105,7 +177,7 @@ class RowAudit:
         if table is None:
             return None
         try:
-            rows = self._compared(table) or self._read_whole(where, table)
+            rows = self._compared(place, table) or self._read_whole(where, table)
         except StorageError as failed:
             self.note(Damage.ROWS_UNREADABLE, where, failed.message)
             return None
@@ -118,32 +190,27 @@ class RowAudit:
         for _ in batches_where(table, table.schema.names, None):
             pass  # that they can be read is all
         columns = read_with_addresses(table, kept)
-        whole = _Whole(table, columns[ADDRESS].to_numpy(), to_array(columns["id"]), columns)
-        self._check_ids(where, whole.ids)
+        whole = _Whole(table, columns[ADDRESS].to_numpy(), columns)
+        self._check_ids(where, columns["id"])
         self.whole[table.path] = whole
-        nothing = pa.array([], pa.utf8())
-        return _Rows(table, whole, nothing, nothing, dict.fromkeys(_ends_of(table), nothing))
+        return _Rows(table, whole, _NOTHING, _NOTHING, dict.fromkeys(_ends_of(table), _NOTHING))
 
-    def _compared(self, table: Table) -> _Rows | None:
+    def _compared(self, place: Place, table: Table) -> _Rows | None:
         """Return the rows of a version by comparison; None when it has to be read whole."""
-        whole = self.whole.get(table.path)
+        whole, begun = self.whole.get(table.path), self.begun.pop(place, None)
         if whole is None:
             return None
-        delta = delta_between(whole.table, table, min(_MOST_DIFFERING, len(whole.ids) // 2))
-        if delta is None:
+        is_of_it = begun is not None and begun.whole is whole
+        found = begun.reading.result() if begun and is_of_it else _difference(whole, table)
+        if found is None:
             return None
-        added = table.schema.empty_table()
-        if len(delta.added):
-            added = rows_at(table, delta.added, table.schema.names)
-        removed = whole.ids.take(pa.array(np.searchsorted(whole.addresses, delta.removed)))
-        ids = to_array(added["id"])
-        others = pc.filter(ids, pc.invert(pc.is_in(ids, value_set=removed)))
-        is_twice = len(pc.unique(ids)) < len(ids)
-        if is_twice or len(_found(whole.table, "id", whole.ids, others)):
+        at = np.searchsorted(whole.addresses, found.removed)
+        removed = _values(whole.columns["id"].take(pa.array(at)))
+        ids = _values(found.added["id"])
+        if len(ids) < found.added.num_rows or whole.found("id", ids - removed):
             return None
-        lost = pc.filter(removed, pc.invert(pc.is_in(removed, value_set=ids)))
-        ends = {name: to_array(added[name]) for name in _ends_of(table)}
-        return _Rows(table, whole, lost, ids, ends)
+        ends = {name: _values(found.added[name]) for name in _ends_of(table)}
+        return _Rows(table, whole, removed - ids, ids, ends)
 
     def _check_lookups(self, where: str, table: Table) -> None:
         """Check that the indexes find what is there, unless all their segments were checked."""
@@ -157,7 +224,7 @@ class RowAudit:
         except StorageError as failed:
             self.note(Damage.INDEX_WRONG, where, failed.message)
 
-    def _check_ids(self, where: str, ids: pa.Array) -> None:
+    def _check_ids(self, where: str, ids: pa.ChunkedArray) -> None:
         counts = pc.value_counts(ids)
         twice = counts.filter(pc.greater(counts.field("counts"), 1))
         if len(twice):
@@ -193,26 +260,29 @@ class RowAudit:
     def _are_wholly_sound(self, column: str, edges: _Whole, nodes: _Whole) -> bool:
         key = "whole", column, edges.table.key, nodes.table.key
         if key not in self.sound:
-            ends = pc.unique(edges.ends[column])
-            present = pc.is_in(ends, value_set=nodes.ids)
+            ends = pc.unique(edges.columns[column])
+            present = pc.is_in(ends, nodes.columns["id"])
             self.sound[key] = not len(ends) or bool(pc.all(present).as_py())
         return self.sound[key]
 
-    def _end_at(self, column: str, edges: _Rows, ids: pa.Array) -> bool:
+    def _end_at(self, column: str, edges: _Rows, ids: frozenset[str]) -> bool:
         """Whether an edge may start or end at one of some nodes."""
-        ends = to_array(edges.whole.ends[column])
-        is_new = pc.any(pc.is_in(edges.new_ends[column], value_set=ids)).as_py()
-        return bool(is_new) or bool(len(_found(edges.whole.table, column, ends, ids)))
+        return bool(edges.new_ends[column] & ids) or bool(edges.whole.found(column, ids))
 
 
-def _found(table: Table, column: str, values: pa.Array, wanted: pa.Array) -> pa.Array:
-    """Return those of some values that a column of a version has; `values` are all of them."""
-    sought = pc.unique(wanted)
-    if not len(sought) or not len(values):
-        return sought.slice(0, 0)
-    if len(values) <= _MOST_COMPARED or not table.takes_conditions:
-        return sought.filter(pc.is_in(sought, value_set=values))
-    return pc.unique(look_up_rows(table, column, sought, [column])[column])
+def _difference(whole: _Whole, table: Table) -> _Difference | None:
+    """Read in what a version differs from another; None when that is much."""
+    most = min(_MOST_DIFFERING, whole.columns.num_rows // 2)
+    delta = delta_between(whole.table, table, most)
+    if delta is None:
+        return None
+    names = table.schema.names
+    added = rows_at(table, delta.added, names) if len(delta.added) else table.schema.empty_table()
+    return _Difference(delta.removed, added)
+
+
+def _values(column: pa.ChunkedArray) -> frozenset[str]:
+    return frozenset(column.to_pylist())
 
 
 def _ends_of(table: Table) -> list[str]:

@@ -14,9 +14,15 @@ from omnigraph.frozen import dataclass
 from omnigraph.merge.blamed import Blamed
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.spark.deadline import NO_DEADLINE, Deadline
-from omnigraph.storage.row_place import PlacedRow, RowPlace, find_row, is_stored_at, row_before
+from omnigraph.storage.finding.row_place import (
+    PlacedRow,
+    RowPlace,
+    find_row,
+    is_stored_at,
+    row_before,
+)
 from omnigraph.versioning.commit import Commit, CommitKind, row_mark
-from omnigraph.versioning.history import Walk
+from omnigraph.versioning.history.history import Walk
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.frozen import dataclass
+from omnigraph.merge.compare.diff import TableDiff, match_rows
+from omnigraph.merge.compare.row_change import Op
 from omnigraph.merge.conflict import Side
-from omnigraph.merge.diff import TableDiff, match_rows
-from omnigraph.merge.row_change import Op
 from omnigraph.merge.rowmerge import MergedType, SideDiffs, TypeMerge, merge_rows, without
 from omnigraph.merge.stored_change import Soundness, StoredChange, StoredPart
 from omnigraph.merge.threeway import Terms
@@ -23,8 +23,8 @@ from omnigraph.spark.choice import Engine, default_settings, runner_for_merge
 from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import InlineRunner, Parcel, Runner
-from omnigraph.spark.session import SparkSettings
-from omnigraph.storage.delta import DeltaPart, Extent, delta_parts, extent_between
+from omnigraph.spark.settings import SparkSettings
+from omnigraph.storage.finding.delta import DeltaPart, Extent, delta_parts, extent_between
 from omnigraph.storage.reading import ADDRESS, Addresses, rows_at
 from omnigraph.storage.staging import Piece, TablePlace, place_of, with_pieces, write_pieces
 from omnigraph.storage.table import Table

@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import SchemaConflictError
 from omnigraph.evolve.align import Sides, align_sides, common_schema
-from omnigraph.merge.diff import RowChanges, table_diff
-from omnigraph.merge.row_change import Op
+from omnigraph.merge.compare.diff import RowChanges, table_diff
+from omnigraph.merge.compare.row_change import Op
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.spark.deadline import Deadline
 from omnigraph.versioning.repository import Repository

@@ -17,12 +17,12 @@ from omnigraph.errors import (
 )
 from omnigraph.evolve.align import Sides
 from omnigraph.frozen import dataclass
+from omnigraph.merge.compare.diff import diff
+from omnigraph.merge.compare.row_change import Op
 from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions
-from omnigraph.merge.diff import diff
 from omnigraph.merge.lost import aligned
 from omnigraph.merge.outcome import Merge, Outcome
 from omnigraph.merge.patch import ConflictPatch
-from omnigraph.merge.row_change import Op
 from omnigraph.merge.rowmerge import MergedType, TypeMerge, in_order, merge_rows
 from omnigraph.merge.settle import Settling, stored_type
 from omnigraph.merge.stored_change import Soundness, StoredChange
@@ -32,8 +32,8 @@ from omnigraph.schema.migration import plan_schema_migration
 from omnigraph.schema.steps import Drop, UnsupportedChange
 from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.table import Table
-from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit, CommitKind, Models
+from omnigraph.versioning.history import history
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
@@ -49,6 +49,7 @@ from omnigraph.versioning.writes import (
 from omnigraph.write.draft import Draft, TypeChange, incident
 from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.load.aside import Aside, new_aside
+from omnigraph.write.reads import LookUp, have_moved
 from omnigraph.write.resolve import Resolution, join_in
 
 _KINDS = {
@@ -151,14 +152,25 @@ def merge(
     When the target moves meanwhile, the merge is repeated on its new head.
     """
 
+    def their_head() -> Snapshot:
+        return pinned or repository.snapshot_of(source)
+
+    def proposal(planned: _MergePlan) -> Proposal[_MergePlan]:
+        found = planned.result(source, target)
+        if found.outcome is Outcome.ALREADY_UP_TO_DATE:
+            return Proposal(None, planned)
+        theirs = planned.theirs.commit.id
+
+        def rebase(ours: Snapshot) -> Proposal[_MergePlan] | None:
+            moved = theirs != their_head().commit.id
+            again = None if moved else planned.rebased(repository, ours)
+            return None if again is None else proposal(again)
+
+        return Proposal(planned.write_set(found, options, theirs), planned, rebase)
+
     def propose(ours: Snapshot) -> Proposal[_MergePlan]:
-        theirs = pinned or repository.snapshot_of(source)
         with _new_aside(repository, options) as aside:
-            planned = _plan_merge(repository, ours, theirs, options, aside)
-            found = planned.result(source, target)
-            if found.outcome is Outcome.ALREADY_UP_TO_DATE:
-                return Proposal(None, planned)
-            return Proposal(planned.write_set(found, options, planned.theirs.commit.id), planned)
+            return proposal(_plan_merge(repository, ours, their_head(), options, aside))
 
     done = transact(repository, options.intent(target, "merge", source), propose)
     if done.finding is None:
@@ -277,9 +289,11 @@ def _plan_merge(
     sides = Sides(tuple(repository.pin(base) for base in bases), ours, theirs, ours)
     planned = _MergePlan(sides)
     if planned.outcome is Outcome.MERGED:
-        root = _root(repository, sides)
-        planned = _MergePlan(aligned(repository, sides, options.deadline), root, aside)
+        alike = aligned(repository, sides, options.deadline)
+        planned = _MergePlan(alike, _root(repository, sides), aside)
         planned.plan(options)
+        if alike is not sides:
+            planned.reads = None  # it depends on all rows that were brought to another schema
     elif planned.outcome is Outcome.FAST_FORWARD and options.resolutions.joined:
         hint = "make the nodes one by `resolve` on the branch"
         raise InputError("nothing conflicts: the merge is a fast-forward", hint=hint)
@@ -312,6 +326,8 @@ class _MergePlan:
     adopted: set[str] = field(default_factory=set)
     conflicts: list[Conflict] = field(default_factory=list)
     looked_at: frozenset[str] = frozenset()
+    reads: tuple[LookUp, ...] | None = None
+    compared: list[LookUp] = field(default_factory=list)
     counts: dict[str, Mapping[Op, int]] = field(default_factory=dict)
     bulky: dict[str, TypeMerge] = field(default_factory=dict)
     kept: dict[str, StoredChange] = field(default_factory=dict)
@@ -410,6 +426,9 @@ class _MergePlan:
         self.revalued = frozenset(patch.touched)
         for change in self.changes.values():
             self._join_models(change.stored)
+        chosen = options.resolutions.values or options.resolutions.joined
+        if chosen or self.bulky or self.settled:
+            self.reads = None  # more was read than is noted
 
     def _join_nodes(self, resolutions: Resolutions) -> None:
         """Make nodes one of which a choice says that they are."""
@@ -469,7 +488,39 @@ class _MergePlan:
         if options.bulk is not None and not is_patched and options.bulk.takes(type_merge):
             self.bulky[name] = type_merge
             return options.bulk.merged(type_merge, options.terms, self.aside)
-        return merge_rows(type_merge, type_merge.side_diffs(), options.terms)
+        diffs = type_merge.side_diffs()
+        key = type_merge.stored.identity
+        changed = [each.theirs.ids for each in diffs if each.theirs is not None]
+        self.compared += [LookUp(key, "id", ids) for ids in changed]
+        return merge_rows(type_merge, diffs, options.terms)
+
+    def rebased(self, repository: Repository, ours: Snapshot) -> "_MergePlan | None":
+        """Return the same merge into a later commit of our branch; None if it has to be planned.
+
+        They changed the same rows as long as the bases are the same. What that means for us depends
+        on our rows of these ids, and on those that rules were checked against.
+        """
+        if self.reads is None or not self._has_bases(repository, ours):
+            return None
+        changed = {name: each.stored.identity for name, each in self.changes.items()}
+        if any(self.ours.models(key) != ours.models(key) for key in changed.values()):
+            return None
+        if have_moved(self.reads, self.ours, ours):
+            return None
+        states = {name: (self.ours.state(key), ours.state(key)) for name, key in changed.items()}
+        left = {name for name, (was, now) in states.items() if was.place == now.place}
+        sides = replace(self.sides, ours=ours, standing=ours)
+        found = replace(self, sides=sides, adopted=self.adopted & left, models={})
+        for change in found.changes.values():
+            found._join_models(change.stored)
+        return found
+
+    def _has_bases(self, repository: Repository, ours: Snapshot) -> bool:
+        """Whether a later commit of our branch has the same schema and the same merge bases."""
+        bases = {each.commit.id for each in self.sides.bases}
+        found = history.merge_bases(repository, ours.commit.id, self.theirs.commit.id)
+        is_alike = ours.commit.schema == self.ours.commit.schema
+        return is_alike and {each.id for each in found} == bases
 
     def write_set(self, found: Merge, options: MergeOptions, merged: str | None) -> WriteSet:
         """Return what the merge writes; raises MergeConflictsError when there are conflicts."""
@@ -523,6 +574,7 @@ class _MergePlan:
         settling = Settling(self.ours, self.theirs, resolutions, self.changes, known, unfit)
         verdict = settling.run()
         read = (stored_type(self.ours, each) for each in _joined_types(self.ours, resolutions))
+        self.reads = (*verdict.reads, *self.compared)
         self.looked_at = verdict.looked_at | {each.identity for each in read}
         self.settled = settling.settled
         self.adopted -= {*settling.settled}

@@ -8,9 +8,9 @@ from omnigraph.errors import Json
 from omnigraph.frozen import dataclass
 from omnigraph.html import html_facts, html_table, notebook_part
 from omnigraph.look.colours import colour_types
+from omnigraph.merge.compare.differences import render_counts
+from omnigraph.merge.compare.row_change import Op, stats_from_json, stats_json
 from omnigraph.merge.conflict import Conflict
-from omnigraph.merge.differences import render_counts
-from omnigraph.merge.row_change import Op, stats_from_json, stats_json
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.values import to_json_value
 from omnigraph.syntax.problems import shorten

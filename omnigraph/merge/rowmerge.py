@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 from omnigraph.errors import Violation
 from omnigraph.frozen import dataclass
 from omnigraph.merge.bases import Agreement, drop_repeats
+from omnigraph.merge.compare.diff import TableDiff, diff_of
+from omnigraph.merge.compare.row_change import Op
 from omnigraph.merge.conflict import Conflict
-from omnigraph.merge.diff import TableDiff, diff_of
-from omnigraph.merge.row_change import Op
 from omnigraph.merge.stored_change import StoredChange
 from omnigraph.merge.threeway import SideChanges, Terms, Threeway
 from omnigraph.merge.virtual_base import VirtualBase

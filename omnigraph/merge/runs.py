@@ -23,10 +23,10 @@ from omnigraph.storage import layout
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.syntax.problems import shorten
-from omnigraph.versioning import history
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.history import history
 from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.notes import check_notes, check_operation_hash
 from omnigraph.versioning.repository import Repository

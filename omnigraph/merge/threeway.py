@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import with_timestamps
 from omnigraph.data.values.equality import Mask, equal_values
 from omnigraph.frozen import dataclass
-from omnigraph.merge.changes import shown_columns
+from omnigraph.merge.compare.changes import shown_columns
+from omnigraph.merge.compare.diff import TableDiff
+from omnigraph.merge.compare.row_change import Op
 from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
-from omnigraph.merge.diff import TableDiff
-from omnigraph.merge.row_change import Op
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.write.draft import TypeChange
 

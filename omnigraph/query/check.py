@@ -6,7 +6,6 @@ from dataclasses import field, replace
 
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
-from omnigraph.query import ast
 from omnigraph.query.checked import (
     BoundVariable,
     CheckedMutation,
@@ -42,12 +41,13 @@ from omnigraph.query.expr import (
     children,
     parts,
 )
-from omnigraph.query.printer import expr_text
+from omnigraph.query.parsing import ast
+from omnigraph.query.parsing.printer import expr_text
+from omnigraph.query.parsing.value_parser import PATH_PARTS, RANKINGS
+from omnigraph.query.planning.tail import binds
 from omnigraph.query.resolve import ExpressionResolver
-from omnigraph.query.tail import binds
-from omnigraph.query.value_parser import PATH_PARTS, RANKINGS
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.type_parser import TypeRef
+from omnigraph.schema.parsing.type_parser import TypeRef
 from omnigraph.schema.types import VectorType, is_single
 from omnigraph.span import Span
 from omnigraph.syntax.literal import Literal, Name

@@ -4,7 +4,6 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from omnigraph.frozen import dataclass
-from omnigraph.query.ast import Hops
 from omnigraph.query.expr import (
     Call,
     ColumnRef,
@@ -17,7 +16,8 @@ from omnigraph.query.expr import (
     Predicate,
     PropertyRef,
 )
-from omnigraph.schema.type_parser import TypeRef
+from omnigraph.query.parsing.ast import Hops
+from omnigraph.schema.parsing.type_parser import TypeRef
 
 
 class Direction(StrEnum):

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from omnigraph.errors import Code
-from omnigraph.query.ast import Operator
 from omnigraph.query.expr import (
     CollectedType,
     Constant,
@@ -14,6 +13,7 @@ from omnigraph.query.expr import (
     ParamRef,
     ResultType,
 )
+from omnigraph.query.parsing.ast import Operator
 from omnigraph.schema.types import (
     F32,
     F64,

@@ -5,14 +5,14 @@ from functools import lru_cache
 
 from omnigraph.errors import Code, QueryError, QueryNotFoundError
 from omnigraph.frozen import dataclass
-from omnigraph.query import ast
 from omnigraph.query.check import check_query
 from omnigraph.query.checked import CheckedQuery
-from omnigraph.query.foreign import recognize
-from omnigraph.query.lower import lower
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.parsing import ast
+from omnigraph.query.parsing.foreign import recognize
+from omnigraph.query.parsing.parser import parse_queries
 from omnigraph.query.plan import Plan
-from omnigraph.query.rewrite import rewrite
+from omnigraph.query.planning.lower import lower
+from omnigraph.query.planning.rewrite import rewrite
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems, suggest

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import ClassVar, TypeAlias, TypeGuard
 
 from omnigraph.frozen import dataclass
-from omnigraph.query.ast import Operator
 from omnigraph.query.functions import can_fail
+from omnigraph.query.parsing.ast import Operator
 from omnigraph.schema.types import BOOL, DATETIME, F64, Scalar, ValueType
 from omnigraph.schema.values import Value
 from omnigraph.span import Span

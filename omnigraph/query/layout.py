@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from omnigraph.errors import QueryError
 from omnigraph.frozen import dataclass
-from omnigraph.query import ast
 from omnigraph.query.compile import read_queries
+from omnigraph.query.parsing import ast
 from omnigraph.span import Source
 from omnigraph.syntax.lexer import COMMENT, Piece, pieces_of
 from omnigraph.syntax.problems import Problems

@@ -5,10 +5,10 @@ from dataclasses import field
 
 from omnigraph.errors import Code, Json, Problem
 from omnigraph.frozen import dataclass
-from omnigraph.query import ast
 from omnigraph.query.check import check_query
 from omnigraph.query.checked import CheckedMutation, CheckedQuery, FromMatch, SetRows, Update
 from omnigraph.query.compile import read_queries, report_twin
+from omnigraph.query.parsing import ast
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems

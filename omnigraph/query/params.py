@@ -10,7 +10,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.query.expr import ParamRef, Rrf, TextMatch
 from omnigraph.query.plan import Limit, Plan
 from omnigraph.query.resolve import MOST_EDITS
-from omnigraph.schema.type_parser import TypeRef
+from omnigraph.schema.parsing.type_parser import TypeRef
 from omnigraph.schema.types import is_integer
 from omnigraph.schema.values import BadValue, Value, coerce
 from omnigraph.syntax.problems import Problems

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from omnigraph.frozen import dataclass
-from omnigraph.query.ast import Hops
 from omnigraph.query.checked import (
     Column,
     Delete,
@@ -19,6 +18,7 @@ from omnigraph.query.checked import (
     Update,
 )
 from omnigraph.query.expr import Constant, ParamRef, Predicate, Ranking, ResultType, may_fail
+from omnigraph.query.parsing.ast import Hops
 
 
 @dataclass(frozen=True, slots=True)

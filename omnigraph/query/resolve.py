@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
-from omnigraph.query import ast, expr
+from omnigraph.query import expr
 from omnigraph.query.checked import BoundVariable, Link
 from omnigraph.query.comparing import (
     common_type,
@@ -22,9 +22,10 @@ from omnigraph.query.comparing import (
 )
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.functions import FUNCTIONS, negative_type, operation_type
-from omnigraph.query.value_parser import AGGREGATES, PATH_PARTS, RANKINGS, TEXT_FUNCTIONS
+from omnigraph.query.parsing import ast
+from omnigraph.query.parsing.value_parser import AGGREGATES, PATH_PARTS, RANKINGS, TEXT_FUNCTIONS
 from omnigraph.schema.catalog import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Catalog, StoredType
-from omnigraph.schema.type_parser import TypeRef
+from omnigraph.schema.parsing.type_parser import TypeRef
 from omnigraph.schema.types import (
     BLOB,
     BOOL,

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 from omnigraph.errors import Json, OmniGraphError, QueryNotFoundError
 from omnigraph.frozen import dataclass
-from omnigraph.query import ast
 from omnigraph.query.compile import AcceptedSchema, compile_cached, read_queries
+from omnigraph.query.parsing import ast
 from omnigraph.query.plan import Plan, ReadPlan
-from omnigraph.schema.type_parser import TypeRef
+from omnigraph.schema.parsing.type_parser import TypeRef
 from omnigraph.schema.types import (
     BOOL,
     DATE,

@@ -37,6 +37,8 @@ _READ_ROWS = 40_000
 _HEAVY_ROW = 64 << 10
 # Of fewer rows, texts are compared as fast as codes.
 _LEAST_CODED = 500
+# Adjacencies over several types that are kept: each is made anew after a commit.
+_MOST_JOINED = 8
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,10 @@ class DenseReader(Reader):
         lineages = tuple(self._lineages(each) for each in domains)
         versions = tuple((way.backwards, *self.table(way.edge.name).key) for way in found)
         key = ("adjacency", versions, lineages)
-        return self.cache.get(key, lambda: self._join_ways(found, leg, edges))
+        family = ("joined", tuple((way.backwards, way.edge.name) for way in found))
+        return self.cache.get(
+            key, lambda: self._join_ways(found, leg, edges), family=family, most=_MOST_JOINED
+        )
 
     def entries(self, edge: EdgeType, *, named: bool = False) -> EdgeEntries:
         """Return one entry for every edge of a type, with its own ordinal if it is `named`."""

@@ -12,6 +12,9 @@ from omnigraph.read.reader import Reader
 from omnigraph.schema.catalog import column_name
 from omnigraph.storage.reading import ADDRESS, read_with_addresses
 
+# Versions of a column of which what was made is kept: it may be as large as the column.
+_MOST = 8
+
 
 @dataclass(frozen=True, slots=True)
 class DerivedColumn(Generic[Content]):
@@ -45,4 +48,6 @@ def derive_column(
         content = make(found[stored_name])
         return DerivedColumn(content, numbering.at(found[ADDRESS].to_numpy()), numbering)
 
-    return reader.cache.get((make, *table.key, stored_name, id(numbering)), build)
+    graph, path, version = table.key
+    family = (make, graph, path, stored_name)
+    return reader.cache.get((*family, version, id(numbering)), build, family=family, most=_MOST)

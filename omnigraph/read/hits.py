@@ -17,7 +17,8 @@ from omnigraph.schema.labels import key_of, label_of, shortened, shown_columns
 from omnigraph.schema.types import STRING, VectorType
 from omnigraph.schema.values import to_json_value
 from omnigraph.spark.deadline import Deadline
-from omnigraph.storage.nearest import DISTANCE, nearest_rows
+from omnigraph.storage.finding.nearest import DISTANCE, nearest_rows
+from omnigraph.storage.finding.texts import SCORE, text_index, words_of
 from omnigraph.storage.reading import (
     ADDRESS,
     first_rows,
@@ -26,7 +27,6 @@ from omnigraph.storage.reading import (
     rows_where,
 )
 from omnigraph.storage.table import Table
-from omnigraph.storage.texts import SCORE, text_index, words_of
 from omnigraph.syntax.problems import suggest
 from omnigraph.versioning.snapshot import Snapshot
 

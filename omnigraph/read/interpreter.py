@@ -12,7 +12,7 @@ import pyarrow as pa
 from omnigraph.data.derived.numbering import NO_ROW
 from omnigraph.data.result import ResultStream
 from omnigraph.frozen import dataclass
-from omnigraph.query.expr import ColumnRef
+from omnigraph.query.expr import ColumnRef, PropertyRef, parts
 from omnigraph.query.plan import (
     Aggregate,
     AntiJoin,
@@ -45,6 +45,7 @@ from omnigraph.read.operators.project import (
     project_rows,
     project_whole,
     result_schema,
+    result_type,
     rows_per_slice,
 )
 from omnigraph.read.operators.scan import cross_nodes
@@ -54,6 +55,8 @@ from omnigraph.telemetry.spans import ROWS, Kind, is_watched, span
 _SEED = "#seed"
 _FIRST_ROWS = 1_024
 _SLICE_BYTES = 64 << 20
+# As many bytes of numbers are made at a time: how large they are need not be learned.
+_NUMBERS_BYTES = 8 << 20
 _GROWTH = 8
 # Tables of up to this size become one chunk; for larger ones that would take twice the memory.
 _MOST_COMBINED = 64 << 20
@@ -99,7 +102,8 @@ def _stream_rows(
 ) -> ResultStream:
     schema = result_schema(plan.columns, execution.reader.snapshot.catalog)
     total = rows.total
-    size = _SliceSize(total, min(_SLICE_BYTES, execution.budget.bytes // 8))
+    most = min(_SLICE_BYTES, execution.budget.bytes // 8)
+    size = _SliceSize(total, most, _first_rows(execution, plan, schema))
 
     def batches() -> Iterator[pa.RecordBatch]:
         for some in rows.slices(size.next):
@@ -109,6 +113,18 @@ def _stream_rows(
             yield batch
 
     return ResultStream(plan.name, schema, batches(), total)
+
+
+def _first_rows(execution: Execution, plan: ReadPlan, schema: pa.Schema) -> int:
+    """Return how many rows are made first: a few, unless they are numbers made of numbers alone."""
+    last = plan.operators[-1]
+    exprs = [column.expr for column in last.columns] if isinstance(last, Project) else []
+    fields = [each for expr in exprs for each in parts(expr) if isinstance(each, PropertyRef)]
+    read = [result_type(each.type, execution.reader.snapshot.catalog) for each in fields]
+    if not fields or not all(map(pa.types.is_primitive, (*schema.types, *read))):
+        return _FIRST_ROWS
+    width: int = sum(each.bit_width for each in schema.types)
+    return max(_FIRST_ROWS, _NUMBERS_BYTES * 8 // width)
 
 
 @dataclass(slots=True)

@@ -6,8 +6,7 @@ from dataclasses import field, replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import is_row_range
-from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.derived.numbering import Numbers, is_row_range
 from omnigraph.errors import ResultOverflowError
 from omnigraph.frozen import dataclass
 
@@ -25,6 +24,10 @@ class LateColumn:
     def take(self, places: pa.Array) -> "LateColumn":
         """Return the column of the rows at some places."""
         return LateColumn(self.rows.take(places.to_numpy()), self.make)
+
+    def slice(self, first: int, count: int) -> "LateColumn":
+        """Return the column of some rows that follow each other."""
+        return LateColumn(self.rows.slice(first, count), self.make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,22 @@ class Matches:
         at = pa.array(places)
         return Matches(
             len(places),
-            {name: codes[places] for name, codes in self.codes.items()},
+            {
+                name: places if is_row_range(codes) else codes[places]
+                for name, codes in self.codes.items()
+            },
             None if self.weights is None else self.weights[places],
             {name: column.take(at) for name, column in self.columns.items()},
+        )
+
+    def slice(self, first: int, count: int) -> "Matches":
+        """Return some rows that follow each other, without copying them."""
+        last = first + count
+        return Matches(
+            count,
+            {name: codes[first:last] for name, codes in self.codes.items()},
+            None if self.weights is None else self.weights[first:last],
+            {name: column.slice(first, count) for name, column in self.columns.items()},
         )
 
     def keep(self, mask: "np.ndarray") -> "Matches":
@@ -95,11 +111,13 @@ class Matches:
         ends = None if self.weights is None else np.cumsum(self.weights)
         plain = replace(self, weights=None)
         while at < end:
-            places = np.arange(at, min(at + sizes(), end))
-            at += len(places)
-            if ends is not None:
-                places = np.searchsorted(ends, places, side="right")
-            yield plain.take(places)
+            count = min(sizes(), end - at)
+            if ends is None:
+                yield plain.slice(at, count)
+            else:
+                places = np.searchsorted(ends, np.arange(at, at + count), side="right")
+                yield plain.take(places)
+            at += count
 
 
 ONE_ROW = Matches(1)

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.query.ast import Operator
 from omnigraph.query.expr import Comparison, Constant, ListOf, ParamRef, Predicate, PropertyRef
+from omnigraph.query.parsing.ast import Operator
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.types import DATE, I32, I64, INTEGER_BOUNDS, ValueType, is_text

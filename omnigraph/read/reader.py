@@ -22,6 +22,7 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
 _ORDINAL_BITS = 40
+_BACKWARDS = {Direction.OUT: (False,), Direction.IN: (True,), Direction.BOTH: (False, True)}
 
 
 class Ordinals(Protocol):
@@ -253,6 +254,5 @@ def find_ways(reader: Reader, leg: Leg) -> list[DirectedEdge]:
     found = []
     for step in leg.steps:
         edge = reader.edge(step.edge)
-        directions = {Direction.OUT: [False], Direction.IN: [True], Direction.BOTH: [False, True]}
-        found += [DirectedEdge(edge, backwards) for backwards in directions[step.direction]]
+        found += [DirectedEdge(edge, backwards) for backwards in _BACKWARDS[step.direction]]
     return [way for way in found if way.start in leg.source.types and way.end in leg.target.types]

@@ -4,11 +4,12 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
+from omnigraph.data.derived.memory import MOST_DECISIONS
 from omnigraph.data.derived.topology import Topology
 from omnigraph.frozen import dataclass
-from omnigraph.query.ast import Hops
 from omnigraph.query.checked import Direction
 from omnigraph.query.expr import Bm25, Expr, Predicate, PropertyRef, TextMatch, parts
+from omnigraph.query.parsing.ast import Hops
 from omnigraph.query.plan import (
     AntiJoin,
     Expand,
@@ -85,7 +86,9 @@ def choose_road(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> RoadC
         return ready.choice
     choice = _compare_costs(plan, snapshot, topology)
     if not choice.unread:
-        topology.cache.get(key, lambda: _SettledChoice(plan, choice))
+        topology.cache.get(
+            key, lambda: _SettledChoice(plan, choice), family="road", most=MOST_DECISIONS
+        )
     return choice
 
 

@@ -59,11 +59,10 @@ class PartialNumbering:
     def find(self, ids: pa.Array) -> Numbers:
         """Return the ordinal of each id; NO_ROW where there is no such row."""
         found = self._find_known(ids)
-        missing = ids.filter(pa.array(found < 0))
-        if len(missing):
-            self._fetch(pc.field("id").isin(pc.unique(missing)))
+        if found.null_count:
+            self._fetch(pc.field("id").isin(pc.unique(ids.filter(found.is_null()))))
             found = self._find_known(ids)
-        return found
+        return to_numbers(found)
 
     def find_where(self, condition: pc.Expression) -> Numbers:
         """Return the ordinals of all rows that meet a condition."""
@@ -72,12 +71,12 @@ class PartialNumbering:
     def add_ids(self, ids: pa.Array) -> Numbers:
         """Return the ordinals of rows that are known to exist; new ones get the next ordinals."""
         found = self._find_known(ids)
-        new = pc.unique(ids.filter(pa.array(found < 0)))
-        if not len(new):
-            return found
-        self.ids = pa.concat_arrays([self.ids, new])
-        self.places = np.concatenate([self.places, np.full(len(new), NO_ROW)])
-        return self._find_known(ids)
+        if found.null_count:
+            new = pc.unique(ids.filter(found.is_null()))
+            self.ids = pa.concat_arrays([self.ids, new])
+            self.places = np.concatenate([self.places, np.full(len(new), NO_ROW)])
+            found = self._find_known(ids)
+        return to_numbers(found)
 
     def add_rows(self, rows: pa.Table) -> Numbers:
         """Keep rows with all their columns, and return their ordinals."""
@@ -94,10 +93,10 @@ class PartialNumbering:
             return take_or_null(self.ids, ordinals)
         if column not in self.columns:
             raise TooManyLookups
-        real = np.unique(ordinals[ordinals >= 0])
+        real = ordinals[ordinals >= 0]
         missing = real[self.places[real] < 0]
         if len(missing):
-            self._fetch(pc.field("id").isin(take_or_null(self.ids, missing)))
+            self._fetch(pc.field("id").isin(take_or_null(self.ids, np.unique(missing))))
         if self.fetched is None:
             return pa.nulls(len(ordinals), self.table.schema.field(column).type)
         places = np.where(
@@ -115,8 +114,8 @@ class PartialNumbering:
     def fetched_columns(self) -> list[str]:
         return ["id", *(name for name in self.columns if name != "id")]
 
-    def _find_known(self, ids: pa.Array) -> Numbers:
-        return to_numbers(pc.index_in(ids, value_set=self.ids))
+    def _find_known(self, ids: pa.Array) -> pa.Array:
+        return pc.index_in(ids, value_set=self.ids)
 
     def _fetch(self, condition: pc.Expression) -> Numbers:
         return self.add_rows(look_up(self.table, self.fetched_columns, condition))

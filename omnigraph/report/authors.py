@@ -7,7 +7,7 @@ from typing import Protocol
 from omnigraph.errors import NotFoundError
 from omnigraph.frozen import dataclass
 from omnigraph.merge.blamed import Blamed
-from omnigraph.merge.row_change import Change, Op
+from omnigraph.merge.compare.row_change import Change, Op
 from omnigraph.versioning.commit import Commit
 
 # Commits that are looked through for who deleted a row.

@@ -13,8 +13,8 @@ from omnigraph.frozen import dataclass
 from omnigraph.look.colours import colour_types
 from omnigraph.look.style import SCOPE, page_style, sheet
 from omnigraph.look.words import counted
-from omnigraph.merge.differences import render_counts, render_differences, render_type
-from omnigraph.merge.row_change import Change, Op
+from omnigraph.merge.compare.differences import render_counts, render_differences, render_type
+from omnigraph.merge.compare.row_change import Change, Op
 from omnigraph.report.authors import Authors, BlamedGraph, find_authors
 from omnigraph.report.commits import render_commits, render_id
 from omnigraph.report.diagram import draw_schema

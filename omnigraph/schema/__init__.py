@@ -1,8 +1,6 @@
 """Schema: the `.pg` language, from text to catalog; pure functions on frozen values.
 
-ast          the syntax tree of a schema, as written
-type_parser  value types of both languages: `String?`, `[I64]`, `Vector(3)`, `enum(a, b)`
-parser       `.pg` text to its syntax tree
+parsing      `.pg` text to its syntax tree, and the same text laid out
 types        the types of values that a property or a parameter can have
 values       converts values from JSON or Python to their types, or says why they do not fit
 annotations  which exist, where each is allowed, and what each means
@@ -17,7 +15,6 @@ arrow        the Arrow schema of each node and edge table
 blobs        how a table stores a Blob: a mark and its bytes, or the text that it was given as
 codec        the catalog as JSON and back, and the hash of its content
 printer      a catalog as canonical `.pg` text that compiles back to it
-layout       schemas laid out in one way; nothing but white space changes
 steps        the changes a schema with data can make, as values with a text and a JSON form
 migration    the steps from an accepted schema to a desired one, matched by identity
 combine      the three-way merge of schemas, or all conflicts between the two sides

@@ -5,8 +5,8 @@ from dataclasses import field
 
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
-from omnigraph.schema import ast
 from omnigraph.schema.catalog import Annotation, Cardinality, Embed
+from omnigraph.schema.parsing import ast
 from omnigraph.syntax.literal import Literal, Name
 from omnigraph.syntax.problems import Problems
 

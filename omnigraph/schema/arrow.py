@@ -19,6 +19,10 @@ _SCALARS = {
     Scalar.DATETIME: pa.date64(),
 }
 
+# Ids of edges are made in a row and begin alike: of their 26 characters, Lance stores 12 bytes by
+# default and 4 with these settings, and reads and writes them as fast.
+PACKED = {"lance-encoding:compression": "zstd", "lance-encoding:minichunk-size": "32768"}
+
 
 def arrow_schema(stored: StoredType) -> pa.Schema:
     """Return the columns of a type's table: `id`, for edges `src` and `dst`, then properties."""
@@ -29,6 +33,14 @@ def arrow_schema(stored: StoredType) -> pa.Schema:
         for item in stored.properties.values()
     ]
     return pa.schema(fields)
+
+
+def file_schema(stored: StoredType) -> pa.Schema:
+    """Return the columns of a type's table, with how its files encode them."""
+    schema = arrow_schema(stored)
+    if isinstance(stored, NodeType):
+        return schema
+    return schema.set(0, schema.field("id").with_metadata(PACKED))
 
 
 def arrow_type(kind: ValueType) -> pa.DataType:

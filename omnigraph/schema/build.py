@@ -7,7 +7,6 @@ from typing import TypeVar, cast
 
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
-from omnigraph.schema import ast
 from omnigraph.schema.annotations import Notes, read_annotations
 from omnigraph.schema.catalog import (
     AnyType,
@@ -21,6 +20,7 @@ from omnigraph.schema.catalog import (
 )
 from omnigraph.schema.constraints import Constraints
 from omnigraph.schema.identity import mint
+from omnigraph.schema.parsing import ast
 from omnigraph.schema.types import STRING, VectorType
 from omnigraph.schema.values import BadValue, Value, coerce_literal
 from omnigraph.span import Span

@@ -22,7 +22,7 @@ from omnigraph.schema.catalog import (
     Property,
     Range,
 )
-from omnigraph.schema.type_parser import parse_type
+from omnigraph.schema.parsing.type_parser import parse_type
 from omnigraph.schema.types import ValueType
 from omnigraph.schema.values import BadValue, Value, coerce
 from omnigraph.span import Source

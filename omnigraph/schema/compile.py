@@ -3,7 +3,7 @@
 from omnigraph.errors import Code, SchemaError
 from omnigraph.schema.build import build_catalog
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.parser import parse_schema
+from omnigraph.schema.parsing.parser import parse_schema
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems
 from omnigraph.syntax.source import make_source, size_problem

@@ -7,8 +7,8 @@ import re2
 
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
-from omnigraph.schema import ast
 from omnigraph.schema.catalog import Interface, PatternCheck, Property, Range
+from omnigraph.schema.parsing import ast
 from omnigraph.schema.types import (
     BLOB,
     FLOATS,

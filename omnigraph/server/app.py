@@ -21,7 +21,22 @@ from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import Audience, Operation, SentFields, named_or_main
 from omnigraph.errors import BudgetError, DeniedError, Json, OmniGraphError
 from omnigraph.frozen import dataclass
-from omnigraph.server.admission import Admission
+from omnigraph.server.access.admission import Admission
+from omnigraph.server.access.gate import Gate, begin_notes, origin_problem, told
+from omnigraph.server.access.incoming import (
+    Gone,
+    Incoming,
+    asked,
+    conditions,
+    declared_size,
+    decoded,
+    has_body,
+    key_of,
+    sends_lines,
+    takes_gzip,
+    too_large,
+    wanted_media,
+)
 from omnigraph.server.agents.speaker import Speaker, replayed
 from omnigraph.server.agents.visit import Visit
 from omnigraph.server.answers.begun import Begun, begun
@@ -38,28 +53,13 @@ from omnigraph.server.call import (
 )
 from omnigraph.server.deployed import Deployment
 from omnigraph.server.feed import HEARTBEAT, Feed, event
-from omnigraph.server.gate import Gate, begin_notes, origin_problem, told
-from omnigraph.server.incoming import (
-    Gone,
-    Incoming,
-    asked,
-    conditions,
-    declared_size,
-    decoded,
-    has_body,
-    key_of,
-    sends_lines,
-    takes_gzip,
-    too_large,
-    wanted_media,
-)
 from omnigraph.server.limits import Limits
-from omnigraph.server.logs import log, log_failure
+from omnigraph.server.monitoring.logs import log, log_failure
 from omnigraph.server.process.shared import SharedTurns
 from omnigraph.server.protocol import ACTOR, KNOWN
 from omnigraph.server.refusal import Refusal, internal, refusal_of
-from omnigraph.server.route import Route
-from omnigraph.server.router import Router
+from omnigraph.server.routes.route import Route
+from omnigraph.server.routes.router import Router
 from omnigraph.server.site import ServedGraph, Site
 from omnigraph.telemetry.spans import Kind, is_watched, span
 from omnigraph.versioning.ulid import is_ulid

@@ -17,7 +17,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.read.execution import Budget
 from omnigraph.server.feed import Feed
 from omnigraph.server.limits import Limits
-from omnigraph.server.metrics import Metrics
+from omnigraph.server.monitoring.metrics import Metrics
 from omnigraph.versioning.snapshot import Snapshot
 
 _TURNS = 64

@@ -13,7 +13,7 @@ from omnigraph.files.bytes import file_bytes
 from omnigraph.files.dotenv import parse_dotenv
 from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.frozen import dataclass
-from omnigraph.spark.session import SparkSettings
+from omnigraph.spark.settings import SparkSettings
 from omnigraph.syntax.problems import list_names, nearest_name
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from omnigraph.errors import ConfigError, OmniGraphError
 from omnigraph.frozen import dataclass
 from omnigraph.policy.policy import parse_policy
 from omnigraph.policy.reload import FixedPolicy
-from omnigraph.server.gate import NotedPolicy
-from omnigraph.server.logs import log, warn
-from omnigraph.server.metrics import Metrics
+from omnigraph.server.access.gate import NotedPolicy
+from omnigraph.server.monitoring.logs import log, warn
+from omnigraph.server.monitoring.metrics import Metrics
 from omnigraph.server.site import ServedGraph, Site
 
 _TRY_AGAIN_SECONDS = 10.0

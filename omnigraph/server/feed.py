@@ -11,7 +11,7 @@ from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operations.changes import WatchChanges
 from omnigraph.errors import Json
 from omnigraph.frozen import dataclass
-from omnigraph.merge.change_set import CommitChanges
+from omnigraph.merge.compare.change_set import CommitChanges
 
 EVENTS = "text/event-stream"
 HEARTBEAT = b": beat\n\n"

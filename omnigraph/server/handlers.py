@@ -19,7 +19,7 @@ from omnigraph.api.operations.queries import InvokeQuery
 from omnigraph.api.operations.read import ExportRows, GetBlob, GetSchema, ReadRows
 from omnigraph.api.operations.write import EmbedAgain, Ingest, Load, Mutate, Resolve
 from omnigraph.errors import Json, OmniGraphError
-from omnigraph.merge.change_set import ChangeSet, CommitChanges
+from omnigraph.merge.compare.change_set import ChangeSet, CommitChanges
 from omnigraph.server.answers.blobs import blob
 from omnigraph.server.call import (
     Answer,
@@ -31,7 +31,7 @@ from omnigraph.server.call import (
     json_answer,
 )
 from omnigraph.server.feed import EVENTS, ChangeFeed, Feed
-from omnigraph.server.metrics import MEDIA_TYPE
+from omnigraph.server.monitoring.metrics import MEDIA_TYPE
 from omnigraph.server.refusal import Refusal
 from omnigraph.spark.choice import engine_for_request
 from omnigraph.storage.layout import FORMAT

@@ -164,7 +164,7 @@ def _settings(
 ) -> "Settings":
     from omnigraph.api.budgets import Budgets
     from omnigraph.server.serve import Settings
-    from omnigraph.spark.session import settings_from
+    from omnigraph.spark.settings import settings_from
 
     if uri is not None and target is not None:
         raise click.UsageError("URI and --target exclude each other")
@@ -197,7 +197,7 @@ def _address(config: "Config | None", bind: str | None) -> tuple[str, int]:
 
 
 def _check_health(host: str, port: int, seconds: float) -> None:
-    from omnigraph.server.health import health_problem
+    from omnigraph.server.monitoring.health import health_problem
 
     if port == 0:
         raise click.UsageError("a server at port 0 cannot be asked; name the port it was given")

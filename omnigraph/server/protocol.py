@@ -10,7 +10,7 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from omnigraph.server.limits import Limits
-from omnigraph.server.metrics import Metrics
+from omnigraph.server.monitoring.metrics import Metrics
 from omnigraph.server.process.moves import Moves
 from omnigraph.server.refusal import kind_of
 

@@ -23,27 +23,27 @@ from omnigraph.errors import ConfigError, OmniGraphError
 from omnigraph.frozen import dataclass
 from omnigraph.policy.readers import ReadersOnly
 from omnigraph.policy.reload import ReloadedPolicy
+from omnigraph.server.access.gate import Gate, NotedPolicy
+from omnigraph.server.access.tokens import JSON, SINGLE, token_source
 from omnigraph.server.app import App
 from omnigraph.server.call import About
 from omnigraph.server.deployed import Deployment
-from omnigraph.server.gate import Gate, NotedPolicy
 from omnigraph.server.limits import Limits
-from omnigraph.server.logs import configure, log, logger, warn
-from omnigraph.server.metrics import Metrics
-from omnigraph.server.openapi import openapi
+from omnigraph.server.monitoring.logs import configure, log, logger, warn
+from omnigraph.server.monitoring.metrics import Metrics
 from omnigraph.server.process.descriptors import Exhaustion, connections_within
 from omnigraph.server.process.moves import Moves
 from omnigraph.server.process.shared import SharedTurns
 from omnigraph.server.process.sides import NICENESS
 from omnigraph.server.process.workers import Supervisor, WorkerSettings
 from omnigraph.server.protocol import Guarded, evict_idle
-from omnigraph.server.router import Router
+from omnigraph.server.routes.openapi import openapi
+from omnigraph.server.routes.router import Router
 from omnigraph.server.site import ServedGraph, Site
 from omnigraph.server.studio.handover import Handover
 from omnigraph.server.table import AGENTS, FLEET_AGENTS, FLEET_TABLE, TABLE
-from omnigraph.server.tokens import JSON, SINGLE, token_source
 from omnigraph.spark import session
-from omnigraph.spark.session import SparkSettings
+from omnigraph.spark.settings import SparkSettings
 
 _WATCH_SECONDS = 1.0
 _SWEEP_SECONDS = 3600.0

@@ -11,8 +11,8 @@ from omnigraph.api.local.backend import LocalBackend
 from omnigraph.errors import DeniedError, GraphNotFoundError, Json, NotFoundError, OmniGraphError
 from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action, Request
+from omnigraph.server.access.gate import NotedPolicy
 from omnigraph.server.call import WriteTurns
-from omnigraph.server.gate import NotedPolicy
 from omnigraph.server.idempotency import AnswerLog
 from omnigraph.server.refusal import Refusal, refusal_of
 

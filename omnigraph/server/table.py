@@ -24,8 +24,8 @@ from omnigraph.server import handlers
 from omnigraph.server.agents import speaker
 from omnigraph.server.call import Handler
 from omnigraph.server.handlers import HANDLERS, GraphsShape, HealthShape, ServerShape, perform
-from omnigraph.server.metrics import MEDIA_TYPE
-from omnigraph.server.route import Route
+from omnigraph.server.monitoring.metrics import MEDIA_TYPE
+from omnigraph.server.routes.route import Route
 from omnigraph.server.studio import page
 
 _FAMILIES = (

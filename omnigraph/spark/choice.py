@@ -12,13 +12,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from omnigraph.frozen import dataclass
-from omnigraph.spark import session
+from omnigraph.spark.settings import settings_from
 
 if TYPE_CHECKING:
     from omnigraph.spark.deadline import Deadline
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.runner import Runner
-    from omnigraph.spark.session import SparkSettings
+    from omnigraph.spark.settings import SparkSettings
 
 # A server whose Spark is up uses it from here on.
 FILE_BYTES = 16 << 20
@@ -47,7 +47,7 @@ class Engine(StrEnum):
 
 def default_settings() -> SparkSettings:
     """Return where the environment says that Spark runs."""
-    return session.settings_from(os.environ)
+    return settings_from(os.environ)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,8 @@ def runner_for_files(
 
 
 def _is_sooner_on_spark(work: FileWork, settings: SparkSettings) -> bool:
+    from omnigraph.spark import session
+
     if not session.is_running():
         return work.is_sooner_on_spark(os.cpu_count() or 1, is_up=False)
     # A server of Spark Connect takes a job to say how many tasks it runs at a time.
@@ -141,6 +143,8 @@ def engine_for_request(size: int | None = None) -> Engine:
 
     No request waits until Spark has started: it is used when it is up and the work is large.
     """
+    from omnigraph.spark import session
+
     is_large = size is None or size > FILE_BYTES
     return Engine.AUTO if is_large and session.is_running() else Engine.INLINE
 
@@ -153,6 +157,7 @@ def _pick_runner(
     deadline: Deadline | None,
     progress: Progress | None = None,
 ) -> Runner:
+    from omnigraph.spark import session
     from omnigraph.spark.runner import InlineRunner
 
     wants_spark = settings.is_configured or session.is_running() or is_large
@@ -164,6 +169,7 @@ def _pick_runner(
 
 
 def _spark_runner(settings: SparkSettings, deadline: Deadline | None = None) -> Runner:
+    from omnigraph.spark import session
     from omnigraph.spark.runner import SparkRunner
 
     spark = session.session(settings)

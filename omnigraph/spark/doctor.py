@@ -15,7 +15,8 @@ from omnigraph.errors import EmbeddingError, Json, OmniGraphError
 from omnigraph.frozen import dataclass
 from omnigraph.spark.gateway import find_reason
 from omnigraph.spark.java import find_java
-from omnigraph.spark.session import SparkSettings, count_task_slots, is_running, session, stop
+from omnigraph.spark.session import count_task_slots, is_running, session, stop
+from omnigraph.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,7 +5,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
@@ -16,6 +16,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.spark.gateway import Gateway, find_reason, is_local, launch
 from omnigraph.spark.interrupt import Handler, cancel_on_interrupt, current_handler, leave
 from omnigraph.spark.java import find_java
+from omnigraph.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -40,20 +41,6 @@ _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.
 
 
 @dataclass(frozen=True, slots=True)
-class SparkSettings:
-    """Where Spark runs: a master, or the address of a Spark Connect server; and its conf."""
-
-    master: str | None = None
-    remote: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def is_configured(self) -> bool:
-        """Whether somebody chose where Spark runs."""
-        return self.master is not None or self.remote is not None
-
-
-@dataclass(frozen=True, slots=True)
 class _Running:
     spark: "SparkSession"
     gateway: Gateway | None = None
@@ -63,37 +50,6 @@ class _Running:
 
 _lock = threading.RLock()
 _ours: list[_Running] = []  # at most one
-
-
-def settings_from(
-    environment: Mapping[str, str],
-    master: str | None = None,
-    remote: str | None = None,
-    conf: Iterable[str] = (),
-    default: SparkSettings | None = None,
-) -> SparkSettings:
-    """Return the settings: from the arguments, then the environment, then `default`.
-
-    The first of the three that names a master or a remote decides where Spark runs. Entries of
-    `conf` are written `key=value`; they override those of `default`.
-    """
-    given = default or SparkSettings()
-    variables = "OMNIGRAPH_SPARK_MASTER", "OMNIGRAPH_SPARK_REMOTE"
-    from_variables = (environment.get(name) or None for name in variables)
-    of_environment = SparkSettings(next(from_variables), next(from_variables))
-    levels = (
-        (SparkSettings(master, remote), "--spark-master and --spark-remote"),
-        (of_environment, " and ".join(variables)),
-        (given, "spark.master and spark.remote"),
-    )
-    merged = {**given.conf, **dict(map(_parse_entry, conf))}
-    for level, names in levels:
-        if level.master is not None and level.remote is not None:
-            hint = "a master runs Spark for this process; a remote is a Spark Connect server"
-            raise ConfigError(f"{names} exclude each other", hint=hint)
-        if level.is_configured:
-            return SparkSettings(level.master, level.remote, merged)
-    return SparkSettings(conf=merged)
 
 
 def is_running() -> bool:
@@ -309,16 +265,6 @@ def _count_slots(master: str) -> int:
     if master.startswith("local-cluster") and len(counts) > 1:
         return max(1, counts[0] * counts[1])
     return max(1, counts[0]) if counts else 1
-
-
-def _parse_entry(text: str) -> tuple[str, str]:
-    key, separator, value = text.partition("=")
-    if not separator or not key.strip():
-        raise ConfigError(f"expected a Spark setting key=value, found '{text}'")
-    if key.strip() in ("spark.master", "spark.remote"):
-        what = key.strip().removeprefix("spark.")
-        raise ConfigError(f"{key.strip()} cannot be set as conf", hint=f"use --spark-{what}")
-    return key.strip(), value.strip()
 
 
 def _check_reachable(address: str) -> None:

@@ -95,18 +95,21 @@ def attached_versions(files: Iterable[Stored]) -> set[int]:
     return {layout.NEWEST_VERSION - int(each) for each in numbers if each.isdigit()}
 
 
-def newest_local(store: Store, path: str) -> int | None:
+def newest_local(store: Store, path: str, seen: int | None = None) -> int | None:
     """Return the newest version on a local disk, from Lance's hint and a look ahead of it.
 
-    A listing grows with the history, so it is the last resort: after a power loss that took the
-    hint, or the version that it names.
+    Without a hint, as after the first commit, the look begins at the version that was seen last. A
+    listing grows with the history, so it is the last resort: after a power loss that took the hint,
+    or the version that it names.
     """
     folder = f"{store.root}/{path}/_versions"  # as text, because this is on every path
     try:
         with open(f"{folder}/latest_version_hint.json", "rb") as hint:  # noqa: PTH123
             version = int(json.loads(hint.read())["version"])
     except (OSError, ValueError, KeyError, TypeError):
-        return _listed_version(Path(folder))
+        if seen is None:
+            return _listed_version(Path(folder))
+        version = seen
     while os.path.exists(f"{folder}/{layout.manifest_name(version + 1)}"):  # noqa: PTH110
         version += 1
     try:

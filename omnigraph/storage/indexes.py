@@ -1,16 +1,20 @@
 """Indexes: the indexes that a table has, and how they are extended to new fragments."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import uuid4
 
 import lance
 import pyarrow as pa
-from lance.dataset import Index
+from lance.dataset import Index, IndexFile
+from lance.file import LanceFileReader, LanceFileWriter
 from lance.indices import IndexSegmentDescription
 
 from omnigraph.frozen import dataclass
+from omnigraph.schema.arrow import PACKED
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.schema.types import STRING, VectorType
 
@@ -36,6 +40,12 @@ LEAST_VECTORS = 100_000
 MOST_VECTORS_UNCOVERED = 0.05
 VECTORS_PER_PARTITION = 1_024
 _MOST_PARTITIONS = 4_096
+# The pages of a BTREE of so many rows are packed.
+LEAST_PACKED = 16_384
+_PACKED_ROWS = 65_536
+_PAGES = "page_data.lance"
+_INDEX_FILES = "2.2"
+_REPEATED = ("src", "dst")
 
 # Search results depend on these, so they are never left to Lance's defaults.
 TOKENIZER: dict[str, Any] = {
@@ -361,9 +371,35 @@ def build_segment(dataset: lance.LanceDataset, due: DueSegment) -> Index:
         replace=True,
         **_options(due),
     )
+    if due.kind is IndexKind.BTREE:
+        return _packed(dataset, due, segment)
     # Without this step Lance commits a text segment that no query can open.
     is_text = due.kind is IndexKind.TEXT
     return dataset.merge_existing_index_segments([segment]) if is_text else segment
+
+
+def _packed(dataset: lance.LanceDataset, due: DueSegment, segment: Index) -> Index:
+    """Write the pages of a new BTREE again, in a third of the bytes, and return its segment.
+
+    Lance has no setting for how an index is encoded. Ends of edges repeat, and are small as they
+    are; in a bucket it would take longer than it saves.
+    """
+    path = Path(dataset.uri, "_indices", segment.uuid, _PAGES)
+    if due.column in _REPEATED or segment.files is None or not path.is_file():
+        return segment
+    reader = LanceFileReader(str(path))
+    known = reader.metadata().schema
+    if reader.num_rows() < LEAST_PACKED or known.types[0] != pa.utf8():
+        return segment
+    schema = pa.schema([field.with_metadata(PACKED) for field in known], known.metadata)
+    aside = path.with_suffix(".packed")
+    with LanceFileWriter(str(aside), schema, version=_INDEX_FILES) as writer:
+        for batch in reader.read_all(batch_size=_PACKED_ROWS).to_batches():
+            writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
+    size = aside.stat().st_size
+    aside.replace(path)
+    sizes = {each.path: each.size_bytes for each in segment.files} | {_PAGES: size}
+    return replace(segment, files=[IndexFile(*each) for each in sizes.items()])
 
 
 def _options(due: DueSegment) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Layout: the paths of everything that a graph keeps below its root."""
 
 from datetime import timedelta
+from functools import lru_cache
 
 from omnigraph.schema.identity import fnv1a64
 
@@ -39,12 +40,17 @@ def table_path(identity: str, attempt: int = 1) -> str:
     """Return the folder of a type's table; a later attempt sits beside what a crash left."""
     kind, _, _ = identity.partition(":")
     suffix = "" if attempt == 1 else f".{attempt}"
-    return f"{_FOLDERS[kind]}/{fnv1a64(identity):016x}{suffix}"
+    return f"{_FOLDERS[kind]}/{_digest(identity)}{suffix}"
 
 
 def copied_version(path: str, version: int) -> str:
     """Return how the folders of copies of a table's version begin."""
-    return f"{fnv1a64(path):016x}.{version}"
+    return f"{_digest(path)}.{version}"
+
+
+@lru_cache(4096)
+def _digest(text: str) -> str:
+    return f"{fnv1a64(text):016x}"
 
 
 def schema_path(digest: str) -> str:

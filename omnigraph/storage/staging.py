@@ -28,7 +28,8 @@ from omnigraph.storage.indexes import (
 from omnigraph.storage.reading import OFFSET_BITS, Addresses
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store
-from omnigraph.storage.table import Rows, Table, Tables, batch_limits
+from omnigraph.storage.table import Rows, Table, batch_limits
+from omnigraph.storage.tables import Tables
 
 __all__ = [  # Segment is re-exported for modules that may not import lance
     "Indexing",
@@ -160,7 +161,7 @@ def write_pieces(place: TablePlace, rows: Rows) -> list[Piece]:
     """Write rows as fragments for a later version of a table."""
     table = place.open()
     with report_as(f"cannot write to {place.path}"):
-        written = table._written(rows)
+        written = table.write(rows)
     return [Piece(each) for each in written]
 
 

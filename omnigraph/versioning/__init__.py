@@ -4,26 +4,21 @@ ulid             ids that sort by the time they were made, even within one milli
 names            branch names: those reserved for the system, and those that a user may choose
 notes            limits for what a user attaches to a change: actor, message and operation id
 commit           one commit as recorded, with the version of every table that it leaves
-commit_cache     commits that were read, those used last kept longest
+manifest         the table `__manifest`: what it keeps, how fresh it is, its format
 heads            where branches stand: keys of the manifest, and rows for those long unmoved
-manifest         the `__manifest` table: all commits, and the head of every branch
-freshness        whether the manifest was read so recently that a guard on that version still holds
-format           the format stamp of the manifest, and the steps that bring an old one up to date
 snapshot         one commit with its catalog and tables, where every read and write starts
 repository       one graph on a store: its tables, its manifest, its schemas and its clock
 transact         the one road on which a change becomes a commit
 turn             writers of one branch on one machine take turns, so that they do not race
 attempts         retry with back-off after losing a race, within a time limit
-short_ids        the commits that the beginning of an id, or its last eight characters, can mean
+history          walks the graph of commits, finds one by part of its id, says which keep tables
 operations       looks up what an operation id led to before, and refuses it for another request
 writes           a change as data: the steps for each table, and staging them as unseen versions
 publish          turns a staged change into a commit, for all tables at once, by one flip
 unknown_outcome  reports failures after a change was made, without denying the change
-history          walks the graph of commits, at a cost that grows with the distance walked
 branches         creates, moves and removes branch heads, each by one flip
 tags             names for commits, each kept as a system branch that never moves
 schema_lock      one schema change of a graph at a time, marked by a system branch
-retention        which commits keep their tables when a graph is cleaned up
 damage           the kinds of damage that a graph can have; their names are stable
 audit            checks the rows of the manifest and the heads it holds
 """

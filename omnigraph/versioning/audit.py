@@ -11,9 +11,9 @@ from omnigraph.versioning.commit import Commit, TableState, commit_row_id
 from omnigraph.versioning.damage import Damage, Finding
 from omnigraph.versioning.heads.head import Head, decode_head
 from omnigraph.versioning.heads.layers import HEAD_ROW, hot_heads, layers_of, stored_heads
-from omnigraph.versioning.manifest import (
+from omnigraph.versioning.manifest.manifest import Manifest
+from omnigraph.versioning.manifest.records import (
     COMMIT_ROW,
-    Manifest,
     decode_commit,
     first_commit,
     place_in_history,

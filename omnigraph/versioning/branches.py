@@ -15,7 +15,7 @@ from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.heads.head import Head
-from omnigraph.versioning.manifest import Manifest
+from omnigraph.versioning.manifest.manifest import Manifest
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalize_name
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid

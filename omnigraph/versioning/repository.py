@@ -23,7 +23,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.frozen import dataclass
-from omnigraph.schema.arrow import arrow_schema
+from omnigraph.schema.arrow import file_schema
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import decode_catalog, encode_catalog
 from omnigraph.storage import layout
@@ -32,11 +32,13 @@ from omnigraph.storage.near.sending import at_once, send
 from omnigraph.storage.near.workbench import Workbench
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
-from omnigraph.storage.table import Table, Tables
+from omnigraph.storage.table import Table
+from omnigraph.storage.tables import Tables
 from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
-from omnigraph.versioning.format import check_format, migrate
-from omnigraph.versioning.manifest import Manifest, first_commit, last_cleanup, new_manifest
+from omnigraph.versioning.manifest.format import check_format, migrate
+from omnigraph.versioning.manifest.manifest import Manifest, last_cleanup
+from omnigraph.versioning.manifest.records import first_commit, new_manifest
 from omnigraph.versioning.names import MAIN, TAG, normalize_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import Clock, is_ulid
@@ -358,13 +360,13 @@ def _create_synced(tables: Tables, stored: StoredType) -> TableState:
 
 
 def _new_table(tables: Tables, stored: StoredType) -> Workbench | None:
-    rows = arrow_schema(stored).empty_table()
+    rows = file_schema(stored).empty_table()
     return tables.new_table(layout.table_path(stored.identity), rows, first_indexes_of(stored))
 
 
 def _create_table(tables: Tables, stored: StoredType, ready: Workbench | None = None) -> TableState:
     """Create the empty table of a type, beside whatever an unfinished attempt left in its place."""
-    schema, indexes = arrow_schema(stored), first_indexes_of(stored)
+    schema, indexes = file_schema(stored), first_indexes_of(stored)
     for attempt in range(1, _MOST_ATTEMPTS):
         path = layout.table_path(stored.identity, attempt)
         first = ready if attempt == 1 else None

@@ -13,7 +13,8 @@ from omnigraph.versioning.commit import Commit, Models, TableState, commit_named
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from omnigraph.storage.table import Table, Tables
+    from omnigraph.storage.table import Table
+    from omnigraph.storage.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)

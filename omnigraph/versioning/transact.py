@@ -19,7 +19,7 @@ from omnigraph.versioning.operations import find_repeated
 from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.turn import turn
+from omnigraph.versioning.turn import Ticket, turn
 from omnigraph.versioning.writes import Staged, WriteSet, stage
 
 FindingT = TypeVar("FindingT")
@@ -49,11 +49,15 @@ class Intent:
 class Proposal(Generic[FindingT]):
     """What a planner proposes for one snapshot, and what it found out on the way.
 
-    Without a write set there is nothing to change.
+    Without a write set there is nothing to change. `rebase` returns the same change on a later
+    commit of the branch, or None when something that it read moved meanwhile.
     """
 
     write_set: WriteSet | None
     finding: FindingT
+    rebase: "Callable[[Snapshot], Proposal[FindingT] | None] | None" = field(
+        default=None, repr=False, compare=False
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +79,16 @@ def transact(
 ) -> TransactResult[FindingT]:
     """Plan a change on the newest commit of a branch and publish it as one commit.
 
-    When others changed meanwhile what it read, it is planned again on the result. Whatever `plan`
-    raises passes through, and then nothing is visible.
+    When others came first, it is rebased on the result, and planned again if they changed what it
+    read. Whatever `plan` raises passes through, and then nothing is visible.
     """
     repository.check_writable()
-    patience = repository.patience
-    for _ in attempts(patience.seconds):
-        with turn(repository.store, intent.branch, patience):
+    propose = _Rebasing(plan)
+    patience, ticket = repository.patience, Ticket()
+    for _ in attempts(patience.seconds, lambda: ticket.waited):
+        with turn(repository.store, intent.branch, patience, ticket, intent.check):
             try:
-                return _attempt(repository, intent, plan)
+                return _attempt(repository, intent, propose)
             except (ExpectedVersionMismatchError, HeadMovedError) as lost:
                 if intent.expect is not None:
                     raise _not_as_expected(repository, intent, lost) from lost
@@ -91,6 +96,22 @@ def transact(
         f"'{intent.branch}' kept moving; gave up after {patience.seconds:g} s",
         hint="repeat the change",
     )
+
+
+@dataclass(slots=True)
+class _Rebasing(Generic[FindingT]):
+    """A planner that plans again only what cannot be rebased."""
+
+    plan: Planner[FindingT]
+    last: Proposal[FindingT] | None = None
+
+    def __call__(self, snapshot: Snapshot) -> Proposal[FindingT]:
+        """Return the proposal for a snapshot."""
+        found = None
+        if self.last is not None and self.last.rebase is not None:
+            found = self.last.rebase(snapshot)
+        self.last = self.plan(snapshot) if found is None else found
+        return self.last
 
 
 def _attempt(

@@ -1,19 +1,24 @@
-"""Turn: writers of one branch on one machine take turns, so that they do not race.
+"""Turn: writers of one branch on one machine stand in line, so that they do not race.
 
-Nothing depends on a turn: a writer that waits while nobody gets on goes on without one, and the
-flip decides. The kernel releases the lock of a process that dies.
+Nothing depends on a turn: the flip decides, and who comes first in line while somebody is at
+something long overtakes that one. The kernel releases the locks of a process that dies.
 """
 
 import hashlib
+import heapq
 import os
 import random
+import struct
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import field
+from itertools import count
 from pathlib import Path
 
+from omnigraph.frozen import dataclass
 from omnigraph.storage.store import Store
 from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.names import fold
@@ -23,81 +28,312 @@ try:
 except ImportError:  # Windows: writers race, and the flip decides.
     fcntl = None  # type: ignore[assignment]
 
-# Branches share lock files, so that ten thousand branches do not leave ten thousand files.
-_LOCKS = 64
-# Who has waited longer asks more often, and so comes first among many.
-_FIRST_PAUSE, _SHORTEST_PAUSE = 0.02, 0.0005
-_HASTE = 20.0
-_COUNT_BYTES = 8
+# Branches share lines, so that ten thousand branches do not leave ten thousand files.
+_LINES = 1024
+# How often the first in line looks, and those behind it for each who is ahead of them: at least
+# after so many seconds, and after such parts of the time that a turn takes.
+_PAUSE, _PAUSE_BEHIND, _LONGEST_PAUSE = (0.001, 0.03), (0.003, 0.15), 0.05
+# For so long, each who is ahead may leave a free turn alone; a busy machine wakes nobody at once.
+_GRACE = 0.01
+# Somebody who waits for another thread of its process looks so often whether it was cancelled.
+_LONGEST_BLIND = 0.2
+# A turn may take so many times as long as others took; who lost a race, twice as long as it took.
+_SLACK, _LOSER_SLACK, _LONGEST_TURN = 5, 2, 60
+_WEIGHT, _LONGEST_PACE = 0.3, 4
+_NUMBERS = count()
 
 
-class _HeldLocks(threading.local):
-    """The locks that this thread holds; it does not wait for itself."""
+class _OwnLines(threading.local):
+    """The lines whose turn this thread has; it does not wait for itself."""
 
     def __init__(self) -> None:
         self.paths: set[Path] = set()
 
 
-_HELD = _HeldLocks()
+_OWN = _OwnLines()
+
+
+@dataclass(slots=True)
+class Ticket:
+    """When a writer came, which it keeps when it loses a race, and how long its attempts took."""
+
+    begun: int = field(default_factory=time.monotonic_ns)
+    longest: float = 0.0
+    waited: float = 0.0
+
+
+def _never() -> None:
+    """Cancel nothing."""
 
 
 @contextmanager
-def turn(store: Store, branch: str, patience: Patience) -> Iterator[None]:
-    """Hold the turn of a branch within the block, or go on without it after waiting in vain.
+def turn(
+    store: Store,
+    branch: str,
+    patience: Patience,
+    ticket: Ticket | None = None,
+    check: Callable[[], None] = _never,
+) -> Iterator[None]:
+    """Hold the turn of a branch within the block, in the order in which writers came.
 
-    That is when nobody was given the turn for a while, because whoever has it is at something long,
-    or when a writer waited for as long as it would retry.
+    Whoever is at something long is overtaken, by one writer at a time. `check` is called while
+    waiting, and raises to leave the line.
     """
-    path = _lock_path(store.root, branch) if store.is_local and fcntl is not None else None
-    if path is None or path in _HELD.paths:
+    line = _Line.of(store.root, branch, patience) if fcntl is not None else None
+    if line is None or line.turn in _OWN.paths:
         yield
         return
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    ticket, begun = ticket or Ticket(), time.monotonic()
+    file = line.take(ticket, check)
+    got = time.monotonic()
+    ticket.waited += got - begun
+    _OWN.paths.add(line.turn)
     try:
-        _acquire(file, patience)
-        _HELD.paths.add(path)
         yield
     finally:
-        _HELD.paths.discard(path)
-        os.close(file)
+        _OWN.paths.discard(line.turn)
+        taken = time.monotonic() - got
+        ticket.longest = max(ticket.longest, taken)
+        if file is not None:
+            line.release(file, taken)
 
 
-def _acquire(file: int, patience: Patience) -> None:
-    begun = time.monotonic()
-    until, turns = begun + patience.turn, _turns(file)
-    while not _has_lock(file):
-        now, seen = time.monotonic(), _turns(file)
-        if seen != turns:
-            until, turns = now + patience.turn, seen
-        if now >= min(until, begun + patience.seconds):
+@dataclass(slots=True)
+class _Crowd:
+    """Those threads of this process that wait for one turn.
+
+    One of them stands in line for all, so that the others cost nothing.
+    """
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    waiting: list[tuple[int, int, threading.Event]] = field(default_factory=list)
+    leader: int | None = None
+
+    @contextmanager
+    def led(self, begun: int, check: Callable[[], None]) -> Iterator[None]:
+        """Stand in line within the block, for all of this process who came later."""
+        if self.leader is not None and begun < self.leader:
+            yield  # it lost a race, and comes before whoever stands there
             return
-        pause = max(_FIRST_PAUSE / (1 + _HASTE * (now - begun)), _SHORTEST_PAUSE)
-        time.sleep(random.uniform(pause / 2, pause))  # noqa: S311 - no secret
-    with suppress(OSError):  # a full disk: those who wait go on earlier
-        os.pwrite(file, (_turns(file) + 1).to_bytes(_COUNT_BYTES), 0)
+        chosen = self._join(begun)
+        try:
+            while not chosen.wait(_LONGEST_BLIND):
+                check()
+            yield
+        finally:
+            self._leave(chosen)
+
+    def _join(self, begun: int) -> threading.Event:
+        chosen = threading.Event()
+        with self.lock:
+            if self.leader is None:
+                self.leader = begun
+                chosen.set()
+            else:
+                heapq.heappush(self.waiting, (begun, next(_NUMBERS), chosen))
+        return chosen
+
+    def _leave(self, chosen: threading.Event) -> None:
+        with self.lock:
+            if not chosen.is_set():
+                self.waiting = [each for each in self.waiting if each[2] is not chosen]
+                heapq.heapify(self.waiting)
+            elif self.waiting:
+                self.leader, _, following = heapq.heappop(self.waiting)
+                following.set()
+            else:
+                self.leader = None
+
+
+_CROWDS: dict[Path, _Crowd] = {}
+if fcntl is not None:  # the threads of a process that forks are not in its child
+    os.register_at_fork(after_in_child=_CROWDS.clear)
+
+
+def _crowd(turn: Path) -> _Crowd:
+    return _CROWDS.get(turn) or _CROWDS.setdefault(turn, _Crowd())
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What the file of a turn says.
+
+    `moves` counts how often the turn was taken and released, so it is odd while somebody has it.
+    `pace` is about how long turns took of late, and `asked` what whoever has it asked for.
+    """
+
+    moves: int = 0
+    pace: float = 0.0
+    asked: float = 0.0
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the last who had the turn released it; one who died did not."""
+        return self.moves % 2 == 0
+
+
+_STATE = struct.Struct("<Qdd")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """All who want to write to one branch.
+
+    Who has the turn has its file locked. Who has to wait for it has a locked file of its own, named
+    by when it came: making a file takes longer than all else, and nobody waits for that.
+    """
+
+    turn: Path
+    places: Path
+    patience: Patience
+
+    @classmethod
+    def of(cls, root: str, branch: str, patience: Patience) -> "_Line | None":
+        """Return the line of a branch; None without a temporary folder of our own."""
+        folder = Path(tempfile.gettempdir()) / f".omnigraph-{os.getuid()}"
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError:
+            return None
+        if not os.access(folder, os.W_OK):
+            return None
+        digest = hashlib.sha256(f"{root}\0{fold(branch)}".encode()).digest()
+        name = f"{int.from_bytes(digest) % _LINES:03x}"
+        return cls(folder / f"turn-{name}", folder / f"line-{name}", patience)
+
+    def take(self, ticket: Ticket, check: Callable[[], None]) -> int | None:
+        """Return the locked file of the turn, after all who came earlier; None without locks."""
+        try:
+            crowd = _crowd(self.turn)
+            is_alone = crowd.leader is None and not self._waiting()
+            file = _locked(self.turn) if is_alone else None
+            if file is None:
+                with crowd.led(ticket.begun, check), self._place(ticket) as name:
+                    file = self._wait(name, check)
+        except OSError:  # a full disk, or one without locks: writers race, and the flip decides
+            return None
+        asked, state = min(_LOSER_SLACK * ticket.longest, _LONGEST_TURN), _read(file)
+        _write(file, _State((state.moves + 1) | 1, state.pace, asked))
+        return file
+
+    def release(self, file: int, taken: float) -> None:
+        """Leave the turn to the next, and note how long it took; a long one counts little."""
+        try:
+            taken, state = min(taken, _LONGEST_PACE * self.patience.turn), _read(file)
+            _write(file, _State(state.moves + 1, state.pace + _WEIGHT * (taken - state.pace)))
+        finally:
+            os.close(file)
+
+    @contextmanager
+    def _place(self, ticket: Ticket) -> Iterator[str]:
+        """Stand in line within the block; gives the name of the place."""
+        self.places.mkdir(mode=0o700, exist_ok=True)
+        name = f"{ticket.begun:020}-{os.getpid():x}-{next(_NUMBERS):x}"
+        file = None
+        while file is None:  # somebody may take it for that of a dead process, and remove it
+            file = _locked(self.places / name)
+        try:
+            yield name
+        finally:
+            (self.places / name).unlink(missing_ok=True)
+            os.close(file)
+
+    def _wait(self, name: str, check: Callable[[], None]) -> int:
+        """Return the locked file of the turn when nobody is ahead, or does not get on."""
+        seen, since = _State(), time.monotonic()
+        while True:
+            ahead, state, now = self._ahead(name), self._state(), time.monotonic()
+            if state.moves != seen.moves:
+                since = now
+            seen, still = state, now - since
+            if not ahead or (seen.is_free and still >= _GRACE * len(ahead)):
+                file = _locked(self.turn)
+                if file is not None:
+                    return file
+            check()
+            if still >= self._allowance(seen) * (len(ahead) + 1):
+                self._overtake(seen)
+                continue
+            if ahead:
+                self._remove_left(ahead[-1])
+            least, part = _PAUSE_BEHIND if ahead else _PAUSE
+            pause = min(max(least, part * seen.pace) * (len(ahead) or 1), _LONGEST_PAUSE)
+            time.sleep(random.uniform(pause / 2, pause))  # noqa: S311 - no secret
+
+    def _waiting(self) -> list[str]:
+        """Return the names of those who wait, in the order in which they came."""
+        try:
+            return sorted(each.name for each in self.places.iterdir())
+        except FileNotFoundError:
+            return []
+
+    def _ahead(self, name: str) -> list[str]:
+        return [each for each in self._waiting() if each < name]
+
+    def _remove_left(self, name: str) -> None:
+        """Remove the place of one who is dead: nobody holds its lock."""
+        file = None
+        with suppress(FileNotFoundError):
+            file = os.open(self.places / name, os.O_RDWR | os.O_CLOEXEC)
+        if file is None:
+            return
+        try:
+            if _has_lock(file):
+                (self.places / name).unlink(missing_ok=True)
+        finally:
+            os.close(file)
+
+    def _overtake(self, state: _State) -> None:
+        """Let another turn begin beside that of whoever is at something long."""
+        following = self.turn.with_suffix(".next")
+        following.write_bytes(_STATE.pack(state.moves // 2 * 2 + 2, state.pace, 0.0))
+        with suppress(FileNotFoundError):  # somebody was quicker
+            following.replace(self.turn)
+
+    def _allowance(self, state: _State) -> float:
+        """Return for how long nobody overtakes whoever has the turn."""
+        return max(state.asked, self.patience.turn, _SLACK * state.pace)
+
+    def _state(self) -> _State:
+        try:
+            file = os.open(self.turn, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return _State()
+        try:
+            return _read(file)
+        finally:
+            os.close(file)
+
+
+def _read(file: int) -> _State:
+    found = os.pread(file, _STATE.size, 0)
+    return _State(*_STATE.unpack(found)) if len(found) == _STATE.size else _State()
+
+
+def _write(file: int, state: _State) -> None:
+    """Write over what the file says: to cut it first would flush it, which takes milliseconds."""
+    with suppress(OSError):  # a full disk: turns are taken to be short
+        os.pwrite(file, _STATE.pack(state.moves, state.pace, state.asked), 0)
+
+
+def _locked(path: Path) -> int | None:
+    """Return a file that is locked now, and made if it was missing; None when somebody has it.
+
+    Whoever has it may have replaced or removed it before it was locked here.
+    """
+    file, is_ours = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), False
+    try:
+        with suppress(FileNotFoundError):
+            is_ours = _has_lock(file) and os.fstat(file).st_ino == path.stat().st_ino
+    finally:
+        if not is_ours:
+            os.close(file)
+    return file if is_ours else None
 
 
 def _has_lock(file: int) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return False
     return True
-
-
-def _turns(file: int) -> int:
-    """Return how many writers have had a turn."""
-    return int.from_bytes(os.pread(file, _COUNT_BYTES, 0))
-
-
-def _lock_path(root: str, branch: str) -> Path | None:
-    """Return the lock file of a branch; None without a temporary folder of our own."""
-    folder = Path(tempfile.gettempdir()) / f".omnigraph-{os.getuid()}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError:
-        return None
-    if not os.access(folder, os.W_OK):
-        return None
-    digest = hashlib.sha256(f"{root}\0{fold(branch)}".encode()).digest()
-    return folder / f"turn-{digest[0] % _LOCKS:02}.lock"

@@ -1,6 +1,6 @@
 """Ulid: ids that sort by the time they were made, even within one millisecond."""
 
-import secrets
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class Clock:
         """Return a new id that sorts after every id returned before."""
         with self._lock:
             milliseconds = max(self._time_us() // 1000, 0)
-            fresh = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+            fresh = (milliseconds << _RANDOM_BITS) | int.from_bytes(os.urandom(_RANDOM_BITS // 8))
             self._last = min(fresh if fresh > self._last else self._last + 1, _MOST)
             return _encoded(self._last)
 

@@ -9,6 +9,7 @@ assign    values of one property for rows by their ids, as one commit
 upsert    a row that exists keeps what a change does not name
 again     the rows of types whose vectors are to be made anew, without those vectors
 filling   fills `@embed` properties with vectors of the text beside them
+reads     the rows that a change depends on, and whether they moved since it was planned
 validate  checks a changed graph against its schema, at a cost that grows with the change
 checked   a draft that breaks no rule, as the writes of one commit
 counts    how many rows a change inserted, updated, deleted and found unchanged

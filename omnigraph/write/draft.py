@@ -64,15 +64,18 @@ class Draft:
     unfit: list[Violation] = field(default_factory=list)
     models: dict[str, Models] = field(default_factory=dict)
     _changes: dict[str, TypeChange] = field(default_factory=dict)
+    _unchanged: dict[str, TypeChange] = field(default_factory=dict, repr=False)
+    _made: dict[str, pa.Array] = field(default_factory=dict, repr=False)
     _looked_up: dict[tuple[str, ...], pa.Table] = field(default_factory=dict, repr=False)
 
     def change(self, name: str) -> TypeChange:
         """Return what has changed in a type so far."""
-        found = self._changes.get(name)
+        found = self._changes.get(name) or self._unchanged.get(name)
         if found is None:
             stored = self.snapshot.catalog.stored(name)
             assert stored is not None
             found = TypeChange(stored, _nullable(self.table(stored).schema).empty_table())
+            self._unchanged[name] = found
         return found
 
     @property
@@ -95,6 +98,10 @@ class Draft:
         joined = joined.combine_chunks()
         self._changes[name] = TypeChange(before.stored, joined, gone)
 
+    def note_made(self, name: str, ids: pa.Array) -> None:
+        """Note ids that were made for this change: no committed row has them."""
+        self._made[name] = pa.concat_arrays([self._made.get(name, _NO_IDS), ids])
+
     def remove(self, name: str, ids: pa.Array) -> None:
         """Delete rows by their ids."""
         before = self.change(name)
@@ -110,7 +117,9 @@ class Draft:
 
     def _rows_of(self, change: TypeChange, ids: pa.Array) -> pa.Table:
         """Return the rows of some ids as they are in the snapshot."""
-        table = self.table(change.stored)
+        table, made = self.table(change.stored), self._made.get(change.stored.name)
+        if made is not None:
+            ids = ids.filter(pc.invert(pc.is_in(ids, value_set=made)))
         key = (change.stored.name, *ids.to_pylist()) if len(ids) <= _FEW_IDS else None
         found = None if key is None else self._looked_up.get(key)
         if found is None:

@@ -145,7 +145,10 @@ class _StatementRunner:
         self._tell(stored, None, keyless)
         if keyless:
             return
-        batch = batch.set_column(schema.get_field_index("id"), "id", assign_ids(stored, batch))
+        ids = assign_ids(stored, batch)
+        if not stored.key:
+            self.draft.note_made(stored.name, ids.filter(batch["id"].is_null()))
+        batch = batch.set_column(schema.get_field_index("id"), "id", ids)
         self._tell(stored, batch["id"], _unfit(found))
         batch = _chosen(batch, self._is_once(stored, batch["id"]))
         before = pa.Table.from_batches([batch.slice(0, 0)])

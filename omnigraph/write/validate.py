@@ -1,7 +1,6 @@
 """Validate: checks a changed graph against its schema, at a cost that grows with the change."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
@@ -11,25 +10,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import drop_incomparable, to_comparable
-from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.data.values.rules import find_breaches
 from omnigraph.errors import Code, Violation
 from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.storage.near.sending import at_once
-from omnigraph.storage.table import Table
 from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.draft import TypeChange
+from omnigraph.write.reads import LookUp, Reads
 from omnigraph.write.upsert import find_unchanged
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Everything that is wrong with a change, and the tables that it was checked against."""
+    """Everything that is wrong with a change, and the rows that it was checked against."""
 
     violations: tuple[Violation, ...]
-    looked_at: frozenset[str]
+    reads: tuple[LookUp, ...]
+
+    @property
+    def looked_at(self) -> frozenset[str]:
+        """The tables that the change was checked against."""
+        return frozenset(each.key for each in self.reads)
 
 
 def validate(
@@ -42,7 +45,7 @@ def validate(
     For types in `known` the violations of single rows are given; their rows need only the columns
     that rules between rows read.
     """
-    check = _RuleCheck(snapshot, changes)
+    check = _RuleCheck(snapshot, changes, Reads(snapshot))
     rules: list[Iterable[Violation]] = []
     for name, change in changes.items():
         if name in known:
@@ -57,7 +60,7 @@ def validate(
     found: list[list[Violation]] = at_once(
         snapshot.tables.store, (partial(list, rule) for rule in rules)
     )
-    return Verdict(tuple(chain.from_iterable(found)), frozenset(check.looked_at))
+    return Verdict(tuple(chain.from_iterable(found)), tuple(check.reads.look_ups))
 
 
 def broken_rows(change: TypeChange) -> Iterator[Violation]:
@@ -84,7 +87,7 @@ def compared_columns(stored: StoredType) -> list[str]:
 class _RuleCheck:
     snapshot: Snapshot
     changes: Mapping[str, TypeChange]
-    looked_at: set[str] = field(default_factory=set)
+    reads: Reads
 
     def unique(self, change: TypeChange) -> Iterator[Violation]:
         """Check that no two rows share values that must be unique."""
@@ -119,7 +122,7 @@ class _RuleCheck:
     def _fresh(self, change: TypeChange, columns: tuple[str, ...]) -> pa.Array:
         """Return the values of the first column, for rows that do not have them already."""
         rows = change.rows.select(["id", *columns])
-        before = look_up_rows(self._table(change.stored), "id", change.ids, rows.column_names)
+        before = self._look_up(change.stored, "id", change.ids, rows.column_names)
         known = find_unchanged(rows, before.cast(rows.schema))
         return rows[columns[0]].filter(pc.invert(known)).combine_chunks()
 
@@ -188,7 +191,7 @@ class _RuleCheck:
         change = self.changes.get(edge.name)
         if change is not None:
             parts += change.rows["src"].chunks
-            hidden = look_up_rows(self._table(edge), "id", change.hidden, ["src"])
+            hidden = self._look_up(edge, "id", change.hidden, ["src"])
             parts += hidden["src"].chunks
         nodes = self.changes.get(edge.source)
         if nodes is not None and edge.cardinality.minimum:
@@ -198,25 +201,28 @@ class _RuleCheck:
 
     def _present(self, node: str, ids: pa.Array) -> pa.Array:
         """Return those of some ids that are nodes after the change."""
-        stored = self.snapshot.catalog.nodes[node]
-        committed = self._committed(stored, "id", ids.drop_null(), ("id",))["id"].combine_chunks()
-        change = self.changes.get(node)
-        return committed if change is None else pa.concat_arrays([committed, change.ids])
+        stored, change = self.snapshot.catalog.nodes[node], self.changes.get(node)
+        own, hidden = (_NONE, _NONE) if change is None else (change.ids, change.hidden)
+        sought = ids.drop_null()
+        if len(hidden):
+            sought = sought.filter(pc.invert(pc.is_in(sought, value_set=hidden)))
+        return pa.concat_arrays([self.reads.present(stored.identity, sought), own])
 
     def _committed(
         self, stored: StoredType, column: str, values: pa.Array, columns: tuple[str, ...]
     ) -> pa.Table:
         """Return the unchanged committed rows with certain values in a column, with their ids."""
-        self.looked_at.add(stored.identity)
         names = list(dict.fromkeys(["id", *columns]))
-        found = look_up_rows(self._table(stored), column, values.drop_null(), names)
+        found = self._look_up(stored, column, values.drop_null(), names)
         change = self.changes.get(stored.name)
         if change is None or not found.num_rows:
             return found
         return found.filter(pc.invert(pc.is_in(found["id"], value_set=change.hidden)))
 
-    def _table(self, stored: StoredType) -> Table:
-        return self.snapshot.table(stored.identity)
+    def _look_up(
+        self, stored: StoredType, column: str, values: pa.Array, columns: list[str]
+    ) -> pa.Table:
+        return self.reads.look_up(stored.identity, column, values, columns)
 
 
 _NONE = pa.array([], pa.utf8())

@@ -12,8 +12,8 @@ from omnigraph.aio.items import AsyncChangeSet, AsyncCommitChanges, AsyncResultS
 from omnigraph.aio.queries import AsyncQueries, AsyncQueryFunction
 from omnigraph.api.computed import AlgorithmResult
 from omnigraph.errors import Json
-from omnigraph.merge.change_set import ChangeSet, CommitChanges
-from omnigraph.merge.row_change import Change, Op
+from omnigraph.merge.compare.change_set import ChangeSet, CommitChanges
+from omnigraph.merge.compare.row_change import Change, Op
 from omnigraph.schema.steps import MigrationStep
 from omnigraph.write.receipt import Receipt
 

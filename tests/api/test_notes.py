@@ -6,7 +6,7 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.errors import BranchNameError, ConfigError, InputError
-from omnigraph.server.tokens import JSON, token_source
+from omnigraph.server.access.tokens import JSON, token_source
 from omnigraph.versioning.notes import MOST_MESSAGE_BYTES, MOST_NAME_BYTES
 from tests.sample import new_graph
 

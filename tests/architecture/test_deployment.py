@@ -11,9 +11,9 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
+from omnigraph.server.access.tokens import FILE
 from omnigraph.server.config import find_config
 from omnigraph.server.main import omnigraph_server
-from omnigraph.server.tokens import FILE
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

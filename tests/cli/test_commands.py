@@ -260,3 +260,44 @@ def test_a_read_loads_neither_pandas_nor_what_other_commands_need(folder: Path) 
     assert [each for each in loaded if each.startswith(unneeded)] == []
     families = {each for each in loaded if each.startswith("omnigraph.api.operations.")}
     assert families == {"omnigraph.api.operations.commits", "omnigraph.api.operations.read"}
+
+
+def test_a_thread_still_at_work_and_what_is_registered_for_the_end_are_waited_for(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "import atexit, sys, threading; from omnigraph.cli.main import main\n"
+        "def work(): threading.main_thread().join(); print('worked')\n"
+        "if 'thread' in sys.argv.pop(): threading.Thread(target=work).start()\n"
+        "atexit.register(print, 'ended', end='')\n"
+        "main()"
+    )
+
+    alone = run("python", "-c", code, "version", "alone", cwd=tmp_path)
+    threaded = run("python", "-c", code, "version", "thread", cwd=tmp_path)
+
+    assert (alone.returncode, alone.stdout.splitlines()[1:]) == (0, [b"ended"])
+    assert (threaded.returncode, threaded.stdout.splitlines()[1:]) == (0, [b"worked", b"ended"])
+
+
+def test_a_process_that_cannot_write_its_answer_does_not_end_as_done() -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [str(BIN / "omnigraph"), "version"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+
+    assert done.returncode != 0
+    assert b"No space left" in done.stderr
+
+
+def test_functions_of_arrow_work_where_their_documentation_was_left_out() -> None:
+    code = (
+        "import sys; from omnigraph.cli.program import import_arrow; import_arrow()\n"
+        "assert not {'pandas', 'dateutil', 'pyarrow.vendored.docscrape'} & sys.modules.keys()\n"
+        "import pyarrow as pa, pyarrow.compute as pc, pyarrow.vendored.docscrape as found\n"
+        "print(pc.round(pa.array([1.26]), ndigits=1)[0], pa.array([1]).to_pandas().sum())\n"
+        "print(found.__file__ is not None)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+
+    assert done.stdout.split() == [b"1.3", b"1", b"True"], done.stderr

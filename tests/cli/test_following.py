@@ -185,3 +185,13 @@ def test_a_folder_that_is_not_there_is_an_error(graph: Graph, inbox: Path) -> No
 
     assert done.exit_code == 1
     assert "cannot follow" in done.stderr
+
+
+def test_a_topic_of_kafka_is_refused_and_the_error_names_the_way(graph: Graph) -> None:
+    words = ["ingest", graph.uri, "--branch", "main", "--follow", "kafka:events", "--once"]
+
+    done = CliRunner().invoke(omnigraph, words)
+
+    assert done.exit_code == 1
+    assert "--follow takes a folder, not a topic: kafka:events" in done.stderr
+    assert 'writeStream.format("omnigraph")' in done.stderr

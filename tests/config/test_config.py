@@ -20,7 +20,7 @@ from omnigraph.server.config import (
     load_config,
     scaffold,
 )
-from omnigraph.spark.session import SparkSettings
+from omnigraph.spark.settings import SparkSettings
 
 FULL = """
 project: {name: Social}

@@ -16,7 +16,7 @@ from omnigraph.storage.store import store_at
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.heads.layers import layers_of
-from omnigraph.versioning.manifest import FORMAT, PRIMARY_KEY, stamp_of
+from omnigraph.versioning.manifest.records import FORMAT, PRIMARY_KEY, stamp_of
 from tests.crashes.model import FIRST, NOTHING, Content, Kind, Model, Operation, agrees, applied
 from tests.crashes.workload import perform
 from tests.sample import KNOWS, ages, edges

@@ -20,8 +20,9 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.storage import layout, steps
 from omnigraph.storage.store import store_at
-from omnigraph.storage.table import Tables
-from omnigraph.versioning.manifest import Manifest, new_manifest
+from omnigraph.storage.tables import Tables
+from omnigraph.versioning.manifest.manifest import Manifest
+from omnigraph.versioning.manifest.records import new_manifest
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import Clock
 from omnigraph.versioning.writes import Append, DeleteRows, Overwrite, TableWrite, Upsert

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from omnigraph.cli.commands.example import example
+from omnigraph.cli.commands.machine.example import example
 from tests.docs.blocks import ROOT
 
 PROMISED = {

@@ -12,7 +12,6 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Any, TypeAlias
 
 from omnigraph.query import expr
-from omnigraph.query.ast import Operator
 from omnigraph.query.checked import (
     CheckedRead,
     CheckedUnion,
@@ -23,6 +22,7 @@ from omnigraph.query.checked import (
     RowCount,
     Step,
 )
+from omnigraph.query.parsing.ast import Operator
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.types import BLOB, I64, VectorType
 from tests.engine.computed import called, converted

@@ -1,19 +1,26 @@
 """Orders: patterns in any order in which they can be matched, not only in the cheapest."""
 
+import re
 from dataclasses import replace
 from itertools import permutations
 from random import Random
 
 import pytest
 
+from bench.permuted import random_question
+from omnigraph.api.graph import Graph
 from omnigraph.api.view import View
 from omnigraph.errors import ExpressionError, QueryError, ResultOverflowError
+from omnigraph.query.compile import compile_query
+from omnigraph.query.plan import ReadPlan
+from omnigraph.query.planning.explain import explain_text
 from omnigraph.read.planner import planner
 from omnigraph.read.planner.order import Outcome, PatternOrder
 from tests.engine.generate import Block, Clause, RandomQuery, random_query
 from tests.engine.oracle import TooManyRows
 from tests.engine.trial import answered
 from tests.engine.worlds import World
+from tests.sample import access_of
 
 
 def in_any_order(monkeypatch: pytest.MonkeyPatch, random: Random) -> None:
@@ -81,3 +88,26 @@ def _written_orders(query: RandomQuery, random: Random, most: int) -> list[tuple
         shuffled = [list(each) for each in permutations(plain)]
         random.shuffle(shuffled)
     return [(*each, *blocks) for each in shuffled[:most]]
+
+
+def try_questions(
+    graph: Graph, random: Random, *, sizes: tuple[int, int], questions: int, most: int
+) -> None:
+    """Write random questions in every order, or in so many; each has one plan and one answer."""
+    for _ in range(questions):
+        written = list(random_question(random, *sizes).written(random))
+        texts = random.sample(written, min(len(written), most))
+        answers = [graph.query(text).to_dicts() for text in texts]
+        assert all(each == answers[0] for each in answers), texts[0]
+        plans = {plan_run(graph, text): text for text in texts}
+        assert len(plans) == 1, "\n\n".join(f"{text}\n{plan}" for plan, text in plans.items())
+
+
+def plan_run(graph: Graph, text: str) -> str:
+    """Return the plan that is run, but for what breaks ties: the variables as they are written."""
+    snapshot, topology = graph.snapshot(), access_of(graph).topology
+    compiled = compile_query(text, snapshot.catalog)
+    assert isinstance(compiled, ReadPlan)
+    found = planner.arrange_plan(compiled, snapshot, topology).plan
+    shown = explain_text(found, planner.expect_rows(found, snapshot, topology))
+    return re.sub(r"(?m)^(  Order .*?)  ties by [\w, ]*?(?=  ~|$)", r"\1", shown)

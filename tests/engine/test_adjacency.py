@@ -16,11 +16,9 @@ from omnigraph.data.derived.adjacency import (
     EdgeEntries,
     PatchedAdjacency,
     build_adjacency,
-    is_row_range,
     patch_adjacency,
-    row_range,
 )
-from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.derived.numbering import Numbers, is_row_range, row_range
 
 TARGETS = 7
 EDGES = 14

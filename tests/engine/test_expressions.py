@@ -159,6 +159,19 @@ def test_a_condition_that_can_fail_is_asked_about_what_the_others_let_through(
         column(people, "match { $p: Person  60 / $p.age = 2 } return { $p.slug }")
 
 
+def test_a_condition_that_reads_no_row_is_asked_before_one_inside_a_pattern_can_fail(
+    people: Graph,
+) -> None:
+    body = (
+        "match {{ $p: Person  optional {{ $q knows $r }}  not {{ 60 / $q.age < $p.age }} }} "
+        "return {{ {known} as yes }} having {{ yes = true }}"
+    )
+    people.branch().mutate('update Person set { age: 0 } where slug = "ann"')
+    assert column(people, body.format(known="false")) == []
+    with pytest.raises(ExpressionError):
+        column(people, body.format(known="true"))
+
+
 def test_only_rows_of_the_answer_are_computed(people: Graph) -> None:
     body = "match { $p: Person } return { 60 / $p.age as x } order { $p.slug } limit 1"
     assert column(people, body) == [2]

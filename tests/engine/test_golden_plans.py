@@ -13,9 +13,9 @@ import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.query.compile import compile_query
-from omnigraph.query.explain import explain_text
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan
+from omnigraph.query.planning.explain import explain_text
 from omnigraph.read.planner.planner import arrange_plan, expect_rows
 from tests.languages.casefile import Case, read_cases, update
 from tests.sample import access_of

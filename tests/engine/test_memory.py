@@ -13,7 +13,7 @@ class Block:
 def test_the_values_used_longest_ago_go_when_there_are_too_many_bytes() -> None:
     cache = MemoryCache(100)
     for name in "abc":
-        cache.get(name, lambda: Block(40))
+        cache.get(name, lambda: Block(40), family=name)
         cache.peek("a")
 
     assert [name for name in "abc" if cache.peek(name)] == ["a", "c"]
@@ -23,7 +23,7 @@ def test_a_family_keeps_its_newest_values_and_those_in_use() -> None:
     cache = MemoryCache(1 << 30)
     for version in range(500):
         cache.get(("column", version), lambda: Block(8), family="column")
-        cache.get(("other", version), lambda: Block(8))
+        cache.get(("other", version), lambda: Block(8), family="other", most=2)
         cache.peek(("column", 0))
 
     kept = [version for version in range(500) if cache.peek(("column", version))]
@@ -32,7 +32,15 @@ def test_a_family_keeps_its_newest_values_and_those_in_use() -> None:
     assert kept[0] == 0
     assert kept[-1] == 499
     assert cache.newest("column") is cache.peek(("column", 499))
-    assert all(cache.peek(("other", version)) for version in range(500))
+    assert [each for each in range(500) if cache.peek(("other", each))] == [498, 499]
+
+
+def test_a_family_that_has_nothing_left_is_forgotten() -> None:
+    cache = MemoryCache(100)
+    for number in range(500):
+        cache.get(number, lambda: Block(40), family=("of", number))
+
+    assert len(cache._newest) == len(cache._families) == len(cache._kept) == 2
 
 
 def test_what_was_dropped_is_made_again() -> None:

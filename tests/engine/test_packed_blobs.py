@@ -15,7 +15,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.schema import blobs
 from omnigraph.schema.blobs import pack, pack_values, unpack
 from omnigraph.storage.layout import FORMAT, PACKED
-from omnigraph.versioning.manifest import stamp_of
+from omnigraph.versioning.manifest.records import stamp_of
 from tests.archives import unpack as unpack_archive
 from tests.versioning.formats import FIXTURES, unpacked
 

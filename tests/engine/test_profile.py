@@ -11,8 +11,8 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.profile import Cost, Profile
 from omnigraph.query.compile import compile_query
-from omnigraph.query.explain import explain_json, explain_text
 from omnigraph.query.plan import ReadPlan
+from omnigraph.query.planning.explain import explain_json, explain_text
 from omnigraph.read import answer, road
 from omnigraph.read.execution import Budget, PlanRequest
 from omnigraph.read.road import Road, RoadChoice

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.query.ast import Hops
+from omnigraph.query.parsing.ast import Hops
 from omnigraph.read.operators import walk
 from omnigraph.read.reader import DirectedEdge
 from omnigraph.read.spark import held_hops

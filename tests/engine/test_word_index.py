@@ -10,8 +10,8 @@ from lance.query import MatchQuery
 from rapidfuzz.distance import Levenshtein
 
 from omnigraph.data.derived.word_index import index_words
+from omnigraph.storage.finding.texts import words_of
 from omnigraph.storage.indexes import TOKENIZER
-from omnigraph.storage.texts import words_of
 
 ODD = [
     "don't U.S.A. re-use x_y 1.5e3 2024-01-02",

@@ -11,9 +11,9 @@ from random import Random
 from omnigraph import Catalog, OmniGraphError, compile_query, compile_schema, lint_queries
 from omnigraph.errors import SourceError
 from omnigraph.query.compile import compile_queries
-from omnigraph.query.explain import explain_json, explain_text
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import Plan
+from omnigraph.query.planning.explain import explain_json, explain_text
 from omnigraph.schema.codec import decode_catalog, encode_catalog
 from omnigraph.schema.printer import print_schema
 from tests.fuzz.corpus import CATALOG, PARAMS, QUERIES, SCHEMAS

@@ -4,7 +4,7 @@ import pytest
 
 from omnigraph import Catalog, OmniGraphError, compile_schema
 from omnigraph.query.compile import compile_queries
-from omnigraph.query.explain import explain_text
+from omnigraph.query.planning.explain import explain_text
 from omnigraph.schema.printer import print_schema
 from omnigraph.syntax.source import MOST_BYTES
 from tests.fuzz.hostile import HOSTILE

@@ -7,8 +7,8 @@ import pytest
 
 from omnigraph import OmniGraphError, Source, compile_schema, lint_queries
 from omnigraph.query.compile import compile_queries
-from omnigraph.query.explain import explain_text
 from omnigraph.query.params import bind_params
+from omnigraph.query.planning.explain import explain_text
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.printer import print_schema

@@ -8,7 +8,7 @@ import pytest
 from omnigraph.errors import SchemaError
 from omnigraph.query.editor.complete_schema import complete_schema
 from omnigraph.query.editor.textmate import LANGUAGES, grammar, grammar_text
-from omnigraph.schema.layout import format_schema
+from omnigraph.schema.parsing.layout import format_schema
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = "interface Named { name: String }\nnode Person { name: String @key }\n"

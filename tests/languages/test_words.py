@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from omnigraph.query import parser as query_parser
-from omnigraph.query import value_parser
 from omnigraph.query.editor.words import (
     CONSTANT_WORDS,
     FUNCTION_FORMS,
@@ -19,9 +17,12 @@ from omnigraph.query.editor.words import (
     SCHEMA_WORDS,
     TYPES,
 )
-from omnigraph.schema import annotations, type_parser
-from omnigraph.schema import parser as schema_parser
+from omnigraph.query.parsing import parser as query_parser
+from omnigraph.query.parsing import value_parser
+from omnigraph.schema import annotations
 from omnigraph.schema.catalog import EDGE_ENDS
+from omnigraph.schema.parsing import parser as schema_parser
+from omnigraph.schema.parsing import type_parser
 from omnigraph.syntax import cursor
 
 _ASKS = ("at_word", "accept_word", "expect_word")

@@ -8,7 +8,7 @@ import pytest
 from omnigraph.storage import steps
 from omnigraph.storage.table import Table
 from omnigraph.versioning.heads.head import Head
-from omnigraph.versioning.manifest import Manifest
+from omnigraph.versioning.manifest.manifest import Manifest
 
 
 def do_at(monkeypatch: pytest.MonkeyPatch, step: str, do: Callable[[], object]) -> None:

@@ -21,7 +21,7 @@ from omnigraph.maintain import cleanup as cleaning
 from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import layout, steps
 from omnigraph.storage.objects import Objects
-from omnigraph.versioning.retention import duration
+from omnigraph.versioning.history.retention import duration
 from omnigraph.versioning.writes import Append, DeleteRows, Upsert, WriteSet, stage
 from tests.maintenance.interrupting import before_flip, die, do_at
 from tests.maintenance.tidying import cleaned, days_later, grown, readable

@@ -11,7 +11,7 @@ from lance.dataset import Index
 
 from omnigraph.api.graph import Graph
 from omnigraph.storage import indexes
-from omnigraph.storage.nearest import VectorIndex
+from omnigraph.storage.finding.nearest import VectorIndex
 from omnigraph.versioning.commit import CommitKind
 from omnigraph.versioning.writes import DeleteRows, StagedVersion
 from tests.maintenance.library import (

@@ -13,9 +13,10 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import BranchNotFoundError, InputError, ReadOnlyError, TableNotFoundError
 from omnigraph.maintain import optimize as optimizing
 from omnigraph.maintain.optimize import CONCURRENCY
-from omnigraph.merge.row_change import Op
-from omnigraph.storage import compaction, steps
+from omnigraph.merge.compare.row_change import Op
+from omnigraph.storage import steps
 from omnigraph.storage.staging import Piece
+from omnigraph.storage.upkeep import compaction
 from omnigraph.versioning.commit import CommitKind
 from omnigraph.versioning.writes import Append, DeleteRows, Upsert
 from tests.sample import COMPANY, KNOWS, PERSON, ages, edges, knows, new_graph, people, write

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import InputError
 from omnigraph.versioning.commit import Commit, CommitKind
+from omnigraph.versioning.history.retention import History, Retention, retained_commits
 from omnigraph.versioning.names import TAG
-from omnigraph.versioning.retention import History, Retention, retained_commits
 
 HOUR = 3_600_000_000
 

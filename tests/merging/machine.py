@@ -15,7 +15,17 @@ from omnigraph.errors import MergeConflictsError
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.compile import compile_schema
 from omnigraph.versioning.writes import DeleteRows, Overwrite, TableWrite, Upsert
-from tests.merging.model import KNOWS, PERSON, Key, Merging, Model, State, Terms, changed
+from tests.merging.model import (
+    KNOWS,
+    PERSON,
+    Key,
+    Merging,
+    Model,
+    State,
+    Terms,
+    changed,
+    merged_across,
+)
 from tests.sample import write
 
 SCHEMA = """
@@ -219,7 +229,7 @@ class MergeMachine(RuleBasedStateMachine):
         return [replace(each, base={}) for each in found]
 
     def merge_where_bases_differ(self, source: str, into: str, mergings: list[Merging]) -> None:
-        """A merge is refused then, or takes every row from a side or from one of the bases."""
+        """A merge is refused then, or merges the bases first, or takes rows as the terms say."""
         terms, here, there = mergings[0].terms, self.real(into), self.real(source)
         ours, theirs = self.model.heads[into], self.model.heads.get(source, source)
         try:
@@ -227,15 +237,24 @@ class MergeMachine(RuleBasedStateMachine):
         except MergeConflictsError:
             assert self.graph.snapshot(here).commit.id == ours
             return
-        assert terms.take is not None, "what the bases differ in was not told"
         assert done.commit is not None
         assert done.commit.parents == (ours, theirs)
         found = content(self.graph, here)
+        if terms.take is None:
+            assert not terms.strict, "what the bases differ in was not told"
+            assert found == self.merged_across(ours, theirs, mergings)
         sides = [mergings[0].ours, mergings[0].theirs, *(each.merged for each in mergings)]
         for key in {*found}.union(*sides):
             assert found.get(key) in [side.get(key) for side in sides], key
         assert known(self.graph, here) == known_in(found)
         self.model.commit(into, done.commit.id, found, theirs)
+
+    def merged_across(self, ours: str, theirs: str, mergings: list[Merging]) -> State:
+        """Return what a merge comes to that merges its two bases first."""
+        one, other = sorted(self.model.bases(ours, theirs))
+        (root,) = self.model.bases(one, other)
+        before, *bases = (self.model.points[each].state for each in (root, one, other))
+        return merged_across(before, mergings, (bases[0], bases[1]))
 
     def some_branch(self, data: st.DataObject) -> str:
         return data.draw(st.sampled_from(sorted(self.model.heads)))

@@ -104,6 +104,49 @@ class Merging:
                     yield "OrphanEdge", KNOWS, row_id, name
 
 
+class Ambiguous(Exception):
+    """Two sides changed the same value of a row in different ways."""
+
+
+def merged_row(base: Row | None, one: Row | None, other: Row | None) -> Row | None:
+    """Return what two sides made of a row; raises Ambiguous where both changed the same."""
+    if one == other or other == base:
+        return one
+    if one == base:
+        return other
+    if base is None or one is None or other is None:
+        raise Ambiguous
+    return {name: _merged_cell(base[name], one[name], other[name]) for name in one}
+
+
+def _merged_cell(base: object, one: object, other: object) -> object:
+    if one == other or other == base:
+        return one
+    if one == base:
+        return other
+    raise Ambiguous
+
+
+def merged_across(root: State, mergings: list[Merging], bases: tuple[State, State]) -> State:
+    """Return a merge of sides that merged each other before; raises Ambiguous if it conflicts.
+
+    A row on which the merges from both bases do not agree is merged from what the bases merge to.
+    """
+    ours, theirs = mergings[0].ours, mergings[0].theirs
+    one, other = bases
+    clashing = {(clash[1], clash[2]) for each in mergings for clash in each.clashes}
+    found: State = {}
+    for key in {*root, *one, *other, *ours, *theirs}:
+        rows = [each.merged.get(key) for each in mergings]
+        row = rows[0]
+        if key in clashing or any(each != row for each in rows):
+            base = merged_row(root.get(key), one.get(key), other.get(key))
+            row = merged_row(base, ours.get(key), theirs.get(key))
+        if row is not None:
+            found[key] = row
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """One commit: where it came from and what it left behind."""

@@ -15,7 +15,7 @@ from omnigraph.merge.bulk import make_task_merger
 from omnigraph.merge.merge import MergeOptions
 from omnigraph.merge.merge import merge as run_merge
 from omnigraph.storage import steps
-from omnigraph.storage.delta import Extent
+from omnigraph.storage.finding.delta import Extent
 from tests.crashes import nursery
 from tests.crashes.crowd import at_once
 from tests.crashes.workload import Cut

@@ -17,8 +17,8 @@ from omnigraph.merge.merge import MergeOptions, merge, preview
 from omnigraph.merge.outcome import Merge
 from omnigraph.merge.rowmerge import TypeMerge
 from omnigraph.merge.stored_change import StoredChange
-from omnigraph.spark.session import SparkSettings
-from omnigraph.storage.delta import Extent
+from omnigraph.spark.settings import SparkSettings
+from omnigraph.storage.finding.delta import Extent
 from omnigraph.versioning.writes import Upsert
 from omnigraph.write.draft import TypeChange
 from tests.changes.town import do

@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.errors import BranchNotFoundError, TableNotFoundError
-from omnigraph.merge.row_change import Change
+from omnigraph.merge.compare.row_change import Change
 from omnigraph.storage.reading import metered
 from omnigraph.versioning.writes import Append, DeleteRows, Overwrite, Upsert
 from tests.changes.town import do

@@ -3,6 +3,7 @@
 import random
 import shutil
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from tests.merging.nursery import MODULE
 from tests.merging.statements import edge, person, remove, update
 from tests.merging.village import OURS, THEIRS, part, village
 
-KILLS = 15
+KILLS, MOST_KILLS = 15, 300
 BRANCHES = 40
 
 Content = dict[str, list[Row]]
@@ -92,18 +93,19 @@ def test_merges_killed_at_any_moment_are_done_or_not_done(nursery: Nursery, plac
     chance, merged = random.Random(7), 0
     acks = place / "acks"
 
-    for _ in range(KILLS):
+    for kill in count():
         left = names[merged:]
-        if not left:
+        if not left or (merged and kill >= KILLS):
             break
+        assert kill < MOST_KILLS, "no merge came to an end"
         pid = nursery.start(
             "merge in turn", root=graph.uri, sources=left, into=OURS, acks=str(acks)
         )
-        nursery.end(pid, kill_after=chance.uniform(0.02, 0.25))
+        # A loaded machine may not end a merge in the time that is enough for several elsewhere.
+        nursery.end(pid, kill_after=chance.uniform(0.02, 0.25) * (1 + kill // KILLS))
         told = acks.read_text().splitlines() if acks.exists() else []
         merged = check_merged(Path(graph.uri), names, len(told))
 
-    assert merged > 0
     for name in names[merged:]:
         open_graph(graph.uri, durable=False).merge(name)
     check_merged(Path(graph.uri), names, len(names))

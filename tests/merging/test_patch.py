@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from omnigraph.api.graph import Graph
 from omnigraph.data.values.columns import with_timestamps
-from omnigraph.merge.row_change import Change
+from omnigraph.merge.compare.row_change import Change
 from omnigraph.schema.catalog import Catalog, StoredType, field_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import DeleteRows, Overwrite, TableWrite, Upsert

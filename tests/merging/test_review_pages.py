@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.errors import InputError
-from omnigraph.merge.review_page import ReviewedChange
+from omnigraph.merge.review.page import ReviewedChange
 from tests.sample import new_graph
 
 ADD = "query add($slug: String, $age: I32?) { insert Person { slug: $slug name: $slug age: $age } }"

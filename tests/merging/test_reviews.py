@@ -8,8 +8,8 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import DeniedError, HeadMovedError, InputError
-from omnigraph.merge.review_record import ReviewState
-from omnigraph.versioning import history
+from omnigraph.merge.review.record import ReviewState
+from omnigraph.versioning.history import history
 from tests.sample import new_graph
 
 POLICY = """

@@ -22,7 +22,7 @@ from omnigraph.merge.merge import merge
 from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import steps
 from omnigraph.storage.table import Table
-from omnigraph.versioning.manifest import Manifest
+from omnigraph.versioning.manifest.manifest import Manifest
 from omnigraph.versioning.ulid import Clock
 from tests.changes.town import content, do
 from tests.merging.statements import update

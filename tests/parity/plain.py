@@ -12,7 +12,7 @@ import networkx
 from omnigraph.api.profile import Explanation, Profile
 from omnigraph.data.result import Result
 from omnigraph.errors import OmniGraphError
-from omnigraph.merge.change_set import ChangeSet
+from omnigraph.merge.compare.change_set import ChangeSet
 from omnigraph.read.blob import Blob
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.commit import Commit

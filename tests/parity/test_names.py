@@ -12,7 +12,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.api.view import View
 from omnigraph.errors import UnavailableError
 from omnigraph.read.execution import Budget
-from omnigraph.spark.session import SparkSettings
+from omnigraph.spark.settings import SparkSettings
 from tests.api.people import QUERIES, people
 
 ROW = '{"type": "Team", "data": {"slug": "t"}}'

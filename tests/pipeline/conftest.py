@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from omnigraph.spark.session import SparkSettings, session, stop
+from omnigraph.spark.session import session, stop
+from omnigraph.spark.settings import SparkSettings
 from tests.pipeline.drivers import Driver
 from tests.pipeline.loads import engine
 from tests.pipeline.purse import purse

@@ -17,7 +17,8 @@ SECONDS = 240
 PRELUDE = """
 import json, os, signal, sys, threading, time
 from omnigraph.spark.progress import NO_PROGRESS
-from omnigraph.spark.session import SparkSettings, is_running, session, stop
+from omnigraph.spark.session import is_running, session, stop
+from omnigraph.spark.settings import SparkSettings
 from omnigraph.spark.job import watched
 
 def end_with_parent():

@@ -9,8 +9,8 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.errors import Violation, ViolationsError
-from omnigraph.write.load.inputs import Data
 from omnigraph.write.load.options import LoadKeywords
+from omnigraph.write.load.sources.inputs import Data
 
 
 @pytest.fixture(params=["inline", pytest.param("spark", marks=pytest.mark.long)])

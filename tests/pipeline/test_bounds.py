@@ -18,8 +18,9 @@ from omnigraph.api.graph import Graph
 from omnigraph.errors import BudgetError, CancelledError, ViolationsError
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.publish import publish
-from omnigraph.write.load import checks, files, locate, records, stage, tabular
+from omnigraph.write.load import checks, locate, stage
 from omnigraph.write.load import load as load_module
+from omnigraph.write.load.sources import files, records, tabular
 from tests.pipeline.loads import engine, history, person, refused, rows, text, written
 from tests.sample import PERSON, new_graph
 

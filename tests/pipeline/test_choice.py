@@ -6,10 +6,10 @@ import pytest
 
 from omnigraph.spark import choice, session
 from omnigraph.spark.choice import Engine, FileWork, runner_for_files
-from omnigraph.spark.session import SparkSettings
+from omnigraph.spark.settings import SparkSettings
 from omnigraph.storage.store import store_at
-from omnigraph.write.load.files import File
-from omnigraph.write.load.splits import Format, LoadSource, estimate_work
+from omnigraph.write.load.sources.files import File
+from omnigraph.write.load.sources.splits import Format, LoadSource, estimate_work
 from tests.pipeline.loads import Heard
 
 

@@ -52,7 +52,18 @@ def graph(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return made(tmp_path, SCHEMA, *map(json.dumps, [*lines, *edges]))
 
 
-def test_the_second_query_of_a_table_makes_a_copy_with_the_same_rows(graph: Graph) -> None:
+def test_the_first_query_of_a_table_makes_a_copy_with_the_same_rows(graph: Graph) -> None:
+    expected = graph.at().query(QUERY).table
+
+    for _ in range(2):
+        assert graph.at(engine="spark").query(QUERY).table.equals(expected)
+        assert len(_folders(graph)) == 3, "two of persons, and one of pairs"
+
+
+def test_the_second_query_of_a_table_of_many_rows_lets_tasks_make_a_copy(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "_MOST_HELD", 0)
     expected = graph.at().query(QUERY).table
 
     for made_by_then in (0, 3, 3):
@@ -60,11 +71,13 @@ def test_the_second_query_of_a_table_makes_a_copy_with_the_same_rows(graph: Grap
         assert len(_folders(graph)) == made_by_then, "two of persons, and one of pairs"
 
 
+@pytest.mark.parametrize("most_held", [0, 1_000])
 def test_queries_of_copies_give_the_rows_of_the_oracle(
-    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_held: int
 ) -> None:
     assert spark is not None
     by_tasks(monkeypatch)
+    monkeypatch.setattr(copies, "_MOST_HELD", most_held)
     monkeypatch.setattr(copies, "_SCANS", 0)  # the first query makes them
     random = Random(31)
     world = random_world(random)
@@ -93,10 +106,7 @@ def _unlabel(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [shutil.rmtree, _cut, _flip, _unlabel])
-def test_a_damaged_copy_is_as_good_as_none(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], None]
-) -> None:
-    monkeypatch.setattr(copies, "_SCANS", 0)
+def test_a_damaged_copy_is_as_good_as_none(graph: Graph, damage: Callable[[Path], None]) -> None:
     expected = graph.at().query(QUERY).table
     assert graph.at(engine="spark").query(QUERY).table.equals(expected)
     for each in _folders(graph):
@@ -106,9 +116,8 @@ def test_a_damaged_copy_is_as_good_as_none(
 
 
 def test_a_copy_that_vanishes_under_a_query_is_done_without(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
+    graph: Graph,
 ) -> None:
-    monkeypatch.setattr(copies, "_SCANS", 0)
     expected = graph.at().query(QUERY).table
     stream = graph.at(engine="spark").stream(QUERY)
     for each in _folders(graph):
@@ -118,9 +127,8 @@ def test_a_copy_that_vanishes_under_a_query_is_done_without(
 
 
 def test_a_branch_reads_the_copies_of_another_and_makes_those_of_its_own_versions(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
+    graph: Graph,
 ) -> None:
-    monkeypatch.setattr(copies, "_SCANS", 0)
     graph.at(engine="spark").query(QUERY)
     branch = graph.create_branch("draft")
     before = _folders(graph)
@@ -134,9 +142,8 @@ def test_a_branch_reads_the_copies_of_another_and_makes_those_of_its_own_version
 
 
 def test_a_graph_that_is_only_read_uses_copies_and_makes_none(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
+    graph: Graph,
 ) -> None:
-    monkeypatch.setattr(copies, "_SCANS", 0)
     reading = open_graph(graph.uri, read_only=True)
 
     expected = graph.at().query(QUERY).table
@@ -145,9 +152,8 @@ def test_a_graph_that_is_only_read_uses_copies_and_makes_none(
 
 
 def test_cleanup_removes_the_copies_of_versions_that_are_gone(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
+    graph: Graph,
 ) -> None:
-    monkeypatch.setattr(copies, "_SCANS", 0)
     graph.at(engine="spark").query(QUERY)
     (Path(graph.uri) / "_copies" / ".left").mkdir()
     (Path(graph.uri) / "_copies" / ".left" / "part").write_text("of a process that was killed")

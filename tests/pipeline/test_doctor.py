@@ -12,7 +12,8 @@ import omnigraph
 from omnigraph.spark import doctor as doctor_module
 from omnigraph.spark import java as java_module
 from omnigraph.spark.doctor import Diagnosis, diagnose
-from omnigraph.spark.session import SparkSettings, is_running
+from omnigraph.spark.session import is_running
+from omnigraph.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,8 +12,9 @@ from omnigraph.errors import ViolationsError
 from omnigraph.spark import choice
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Enough, InlineRunner, Parcel
-from omnigraph.write.load import checks, replaced, splits
+from omnigraph.write.load import checks, replaced
 from omnigraph.write.load import load as loading
+from omnigraph.write.load.sources import splits
 from tests.pipeline.loads import edge, node, written
 
 Item = TypeVar("Item")

@@ -25,7 +25,7 @@ from omnigraph.errors import (
 from omnigraph.write.embed.embed import Embedded, EmbedKeywords, Input, embed_file
 from omnigraph.write.embed.parts import print_vectors
 from omnigraph.write.embed.rewrite import EmbedMode
-from omnigraph.write.load import splits as sources
+from omnigraph.write.load.sources import splits as sources
 from tests.embedding.providers import Reply
 from tests.pipeline.commands import running, until
 from tests.pipeline.loads import Heard, edge, node, text

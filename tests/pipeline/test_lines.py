@@ -17,7 +17,7 @@ from omnigraph.schema.blobs import unpack_rows
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.compile import compile_schema
 from omnigraph.spark.deadline import Deadline
-from omnigraph.write.load.records import RecordReader, loose_schema
+from omnigraph.write.load.sources.records import RecordReader, loose_schema
 from tests.pipeline.rich import ODD, SCHEMA
 
 CATALOG = compile_schema(SCHEMA)

@@ -21,10 +21,10 @@ from omnigraph.errors import (
 from omnigraph.spark.runner import InlineRunner
 from omnigraph.storage import steps
 from omnigraph.write.load import load
-from omnigraph.write.load.files import files_at
 from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.options import options_of
-from omnigraph.write.load.splits import Format, LoadSource
+from omnigraph.write.load.sources.files import files_at
+from omnigraph.write.load.sources.splits import Format, LoadSource
 from tests.crashes.faults import small_disk
 from tests.pipeline.cluster import CONF, cluster
 from tests.pipeline.drivers import Driver, eventually, family, is_there

@@ -20,7 +20,7 @@ from omnigraph.errors import (
 )
 from omnigraph.versioning.ulid import is_ulid
 from omnigraph.write.counts import RowCounts
-from omnigraph.write.load import splits as sources
+from omnigraph.write.load.sources import splits as sources
 from tests.pipeline.loads import (
     Heard,
     broken,

@@ -8,8 +8,8 @@ import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.storage.table import Table
-from omnigraph.write.load import splits as sources
 from omnigraph.write.load import stage
+from omnigraph.write.load.sources import splits as sources
 from tests.pipeline.loads import engine, node, rows, text, written
 
 __all__ = ["engine"]
@@ -136,7 +136,7 @@ MEASURED = """
 import re, sys
 from pathlib import Path
 from omnigraph.api.graph import open
-from omnigraph.write.load import splits as sources
+from omnigraph.write.load.sources import splits as sources
 
 sources._MOST_SPLIT = sources._LEAST_SPLIT
 open(sys.argv[1], durable=False).load(Path(sys.argv[2]), engine="inline")

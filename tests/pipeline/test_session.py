@@ -12,13 +12,8 @@ import pytest
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import ConfigError
 from omnigraph.spark.gateway import find_reason
-from omnigraph.spark.session import (
-    SparkSettings,
-    count_task_slots,
-    is_running,
-    session,
-    settings_from,
-)
+from omnigraph.spark.session import count_task_slots, is_running, session
+from omnigraph.spark.settings import SparkSettings, settings_from
 from tests.pipeline.drivers import Driver, eventually, family, is_there, without_java
 from tests.pipeline.loads import history, person
 from tests.sample import new_graph

@@ -16,7 +16,13 @@ from click.testing import CliRunner
 from omnigraph.api.graph import Graph
 from omnigraph.cli.main import omnigraph
 from omnigraph.data.result import ResultStream
-from omnigraph.errors import BudgetError, CancelledError, InputError, ResultOverflowError
+from omnigraph.errors import (
+    BudgetError,
+    CancelledError,
+    ExpressionError,
+    InputError,
+    ResultOverflowError,
+)
 from omnigraph.read import execution
 from omnigraph.read.execution import Budget
 from omnigraph.read.spark import held_hops, lowering, opening, query
@@ -252,6 +258,16 @@ def test_a_long_result_is_cut_as_it_comes(
     monkeypatch.setattr(lowering, "_MOST_GATHERED", 0)
 
     _same(graph, f"match {{ $p knows $q }} return {{ $p.slug as p, $q.slug as q }} {tail}")
+
+
+@pytest.mark.parametrize("tail", ["limit 0", "skip 2 limit 0"])
+def test_a_limit_of_no_rows_hides_nothing_that_has_no_value(graph: Graph, tail: str) -> None:
+    fails = "$f: Firm  1 / ($f.size - $f.size) = 1"
+    text = f"query q() {{ match {{ {fails} }} return {{ $f.slug }} {tail} }}"
+
+    for engine in ("inline", "spark"):
+        with pytest.raises(ExpressionError):
+            graph.at(engine=engine).query(text)
 
 
 def test_a_stream_gives_the_rows_in_batches_and_can_be_left(graph: Graph) -> None:

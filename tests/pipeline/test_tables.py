@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.errors import Code, InputError, UnreadableError
-from omnigraph.write.load import splits as sources
-from omnigraph.write.load import tabular
+from omnigraph.write.load.sources import splits as sources
+from omnigraph.write.load.sources import tabular
 from tests.pipeline.loads import broken, engine, history, node, refused, rows
 
 __all__ = ["engine"]
@@ -429,7 +429,7 @@ def test_a_file_without_rows_makes_no_commit(graph: Graph, parquet: Callable[...
 
 
 def _source(path: Path) -> sources.LoadSource:
-    from omnigraph.write.load.files import files_at
+    from omnigraph.write.load.sources.files import files_at
 
     (file,) = files_at([str(path)])
     return sources.LoadSource(file, sources.Format.PARQUET, "Person")

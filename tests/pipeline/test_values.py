@@ -20,7 +20,7 @@ from omnigraph.schema.blobs import unpack
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.types import ValueType
 from omnigraph.spark.deadline import Deadline
-from omnigraph.write.load.records import Block, RecordReader
+from omnigraph.write.load.sources.records import Block, RecordReader
 from omnigraph.write.load.stage import broken_rules
 from tests.pipeline.loads import broken, node, rows
 from tests.pipeline.truth import ACCEPTED, REFUSED

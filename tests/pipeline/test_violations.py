@@ -11,7 +11,7 @@ import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.errors import Code, UnreadableError, Violation, ViolationsError
-from omnigraph.write.load import splits as sources
+from omnigraph.write.load.sources import splits as sources
 from tests.pipeline.loads import (
     broken,
     engine,

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.write.load.splits import Split
+from omnigraph.write.load.sources.splits import Split
 from omnigraph.write.load.stage import Stage, StagedSplit
 
 FOREVER = 600.0

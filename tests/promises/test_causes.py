@@ -18,7 +18,7 @@ from omnigraph.errors import (
     StoreError,
 )
 from omnigraph.storage.store import store_at
-from omnigraph.versioning.manifest import STAMP
+from omnigraph.versioning.manifest.records import STAMP
 from omnigraph.versioning.writes import Append
 from tests.sample import PERSON, SCHEMA, ages, new_graph, people, write
 from tests.server.process import running

@@ -17,7 +17,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import GraphExistsError, GraphNotFoundError, OmniGraphError, StoreError
 from omnigraph.storage import layout, steps
 from omnigraph.storage.store import store_at
-from omnigraph.storage.table import Tables
+from omnigraph.storage.tables import Tables
 from omnigraph.versioning.writes import Append, Upsert
 from tests.sample import PERSON, SCHEMA, ages, new_graph, people, write
 from tests.standin import Bucket

@@ -19,8 +19,8 @@ from omnigraph.errors import (
     ReadOnlyError,
 )
 from omnigraph.storage import steps
-from omnigraph.versioning import history
 from omnigraph.versioning.damage import Damage
+from omnigraph.versioning.history import history
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import (

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from omnigraph.query import ast
-from omnigraph.query.printer import expr_text, hops_text
+from omnigraph.query.parsing import ast
+from omnigraph.query.parsing.printer import expr_text, hops_text
 from omnigraph.syntax.literal import Name, quote
 
 _INDENT = "  "

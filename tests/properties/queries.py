@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from omnigraph import compile_schema
-from omnigraph.query import ast
-from omnigraph.query.ast import Operator
+from omnigraph.query.parsing import ast
+from omnigraph.query.parsing.ast import Operator
 from omnigraph.schema import types as schema_types
 from omnigraph.schema.catalog import EdgeType, NodeType, Property
-from omnigraph.schema.type_parser import TypeRef
+from omnigraph.schema.parsing.type_parser import TypeRef
 from omnigraph.syntax.literal import Literal, LiteralValue, Name
 from tests.properties.schemas import texts
 from tests.properties.trees import SPAN

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.storage import durable, steps
+from omnigraph.storage import durable, layout, steps
 from omnigraph.storage.table import Table
-from omnigraph.versioning.writes import Append
+from omnigraph.versioning.writes import Append, DeleteRows
 from tests.sample import PERSON, new_graph, people, write
 
 
@@ -68,3 +69,34 @@ def test_what_another_writer_left_in_the_manifest_is_flushed(
 def _end_at_commit_written(step: str) -> None:
     if step == "commit written":
         raise Crash(step)
+
+
+def test_the_name_of_a_file_is_flushed_with_it_up_to_its_table(
+    tmp_path: Path, flushed: set[Path]
+) -> None:
+    graph = new_graph(tmp_path / "g", durable=True)
+    write(graph, {PERSON: (Append(people({"ann": 1, "cy": 3})),)})
+    flushed.clear()
+
+    write(graph, {PERSON: (Append(people({"bob": 2})), DeleteRows(pa.array(["ann"])))})
+
+    files = [each for each in flushed if each.is_file()]
+    assert {each.parent.name for each in files} >= {"data", "_versions", "_deletions"}
+    for each in files:
+        assert each.parent in flushed
+        # A cleanup may have removed any other folder, and somebody made it again.
+        assert each.parent.name == "_versions" or each.parent.parent in flushed
+
+
+def test_the_names_of_tables_are_flushed_once(tmp_path: Path, flushed: set[Path]) -> None:
+    graph = new_graph(tmp_path / "g", durable=True)
+    write(graph, {PERSON: (Append(people({"ann": 1})),)})
+    root = Path(graph.uri)
+    assert {root, root / "nodes", root / layout.MANIFEST} <= flushed
+    flushed.clear()
+
+    write(graph, {PERSON: (Append(people({"bob": 2})),)})
+    assert not {root, root / "nodes"} & flushed
+
+    graph.apply_schema(f"{graph.schema}\nnode Fresh {{ slug: String @key }}")
+    assert {root, root / "nodes"} <= flushed

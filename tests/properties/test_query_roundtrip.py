@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph import Source, compile_query
-from omnigraph.query import ast
 from omnigraph.query.compile import compile_queries
-from omnigraph.query.explain import explain_json, explain_text
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.parsing import ast
+from omnigraph.query.parsing.parser import parse_queries
 from omnigraph.query.plan import Expand, Plan, ReadPlan
+from omnigraph.query.planning.explain import explain_json, explain_text
 from omnigraph.syntax.problems import Problems
 from tests.properties.plans import check_columns, check_flow
 from tests.properties.printing import print_queries

@@ -6,9 +6,9 @@ from datetime import UTC
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from omnigraph.query import ast
-from omnigraph.query.value_parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
-from omnigraph.schema.type_parser import TypeRef
+from omnigraph.query.parsing import ast
+from omnigraph.query.parsing.value_parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
+from omnigraph.schema.parsing.type_parser import TypeRef
 from omnigraph.span import Span
 from omnigraph.syntax.cursor import LEAST_INTEGER, MOST_INTEGER
 from omnigraph.syntax.literal import Literal, Name

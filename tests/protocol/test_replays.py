@@ -20,7 +20,7 @@ from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects, Stored
 from omnigraph.storage.table import Table
 from omnigraph.versioning.heads.head import Head
-from omnigraph.versioning.manifest import Manifest
+from omnigraph.versioning.manifest.manifest import Manifest
 from omnigraph.versioning.writes import Overwrite
 from tests.maintenance.interrupting import before_flip, die, do_at
 from tests.maintenance.tidying import EVE, WIDER, cleaned, days_later, grown, readable, sound

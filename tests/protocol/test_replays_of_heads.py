@@ -23,10 +23,10 @@ from omnigraph.errors import (
 from omnigraph.storage import layout
 from omnigraph.storage.failures import CommitContentionError, CommitRejectedError
 from omnigraph.storage.table import Table
-from omnigraph.versioning import freshness
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.freshness import Moment
-from omnigraph.versioning.manifest import Manifest
+from omnigraph.versioning.manifest import freshness
+from omnigraph.versioning.manifest.freshness import Moment
+from omnigraph.versioning.manifest.manifest import Manifest
 from omnigraph.versioning.writes import Append
 from tests.maintenance.interrupting import before_flip, do_at
 from tests.maintenance.tidying import grown, readable

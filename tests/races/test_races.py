@@ -13,7 +13,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError
 from omnigraph.storage.failures import CommitRejectedError
-from omnigraph.storage.table import Tables
+from omnigraph.storage.tables import Tables
 from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.writes import Append
 from tests.races.verdict import after_appending, after_counting

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from omnigraph.server.route import Route
+from omnigraph.server.routes.route import Route
 from omnigraph.server.table import TABLE
 from tests.sample import SCHEMA
 from tests.server.serving import ADD, ALL, Served

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.server.health import health_problem
+from omnigraph.server.monitoring.health import health_problem
 from tests.sample import new_graph
 from tests.server.process import running
 

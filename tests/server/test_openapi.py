@@ -13,7 +13,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from omnigraph.server.openapi import openapi
+from omnigraph.server.routes.openapi import openapi
 from omnigraph.server.table import TABLE
 from tests.server.samples import ROUTES
 from tests.server.serving import TOKENS, Served

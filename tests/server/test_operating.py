@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from omnigraph.errors import ConfigError, UnavailableError
+from omnigraph.server.access.tokens import AWS_SECRET, FILE, JSON, SINGLE, token_source
 from omnigraph.server.serve import Settings, app_of
-from omnigraph.server.tokens import AWS_SECRET, FILE, JSON, SINGLE, token_source
 from tests.sample import new_graph
 from tests.server.raw import connect, post
 from tests.server.serving import ADD, ALL, PATIENT, POLICY, TOKENS, Served, serving
@@ -331,7 +331,7 @@ def test_whatever_a_reload_raises_keeps_the_old_state_and_is_tried_again(
 ) -> None:
     tokens = tmp_path / "tokens.json"
     tokens.write_text(json.dumps(TOKENS))
-    monkeypatch.setattr("omnigraph.server.gate._TRY_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("omnigraph.server.access.gate._TRY_AGAIN_SECONDS", 0.0)
     gate = app_of(_settings(tmp_path, environment={FILE: str(tokens)})).gate
     with monkeypatch.context() as broken:
         broken.setattr(Path, "read_text", lambda *_, **__: 1 // 0)

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from omnigraph.server.route import Route
+from omnigraph.server.routes.route import Route
 from tests.server.samples import ROUTES, SAMPLES, path_of
 from tests.server.serving import ADD, Served
 

@@ -8,8 +8,8 @@ import pytest
 from omnigraph.api.operation import Audience, Shape
 from omnigraph.policy.actions import Action
 from omnigraph.server.handlers import HealthShape, health
-from omnigraph.server.openapi import openapi
-from omnigraph.server.route import Route
+from omnigraph.server.routes.openapi import openapi
+from omnigraph.server.routes.route import Route
 from omnigraph.server.table import TABLE
 from tests.server.raw import exchange
 from tests.server.samples import ROUTES, SAMPLES, UNKNOWN, nothing, path_of

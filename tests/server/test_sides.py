@@ -9,7 +9,7 @@ from socket import SOCK_STREAM, socket, socketpair
 import numpy as np
 import pytest
 
-from omnigraph.server.admission import Admission
+from omnigraph.server.access.admission import Admission
 from omnigraph.server.limits import Limits
 from omnigraph.server.process.moves import Moves
 from omnigraph.server.process.shared import SharedTurns, WorkerSide

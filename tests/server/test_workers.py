@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from omnigraph.api.graph import open as open_graph
-from omnigraph.server.admission import Admission
+from omnigraph.server.access.admission import Admission
 from omnigraph.server.limits import Limits
 from omnigraph.server.process.shared import SharedTurns, WorkerSide
 from omnigraph.server.process.sides import NICENESS

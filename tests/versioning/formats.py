@@ -16,7 +16,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.storage.layout import PACKED, SPILLED
 from omnigraph.versioning import repository
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.manifest import PRIMARY_KEY, STAMP, new_manifest
+from omnigraph.versioning.manifest.records import PRIMARY_KEY, STAMP, new_manifest
 from omnigraph.versioning.writes import Append, TableWrite, Upsert
 from tests.archives import unpack
 from tests.sample import KNOWS, PERSON, knows, new_graph, people, write

@@ -9,10 +9,10 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
-from omnigraph.versioning.commit_cache import CommitCache, most_like
 from omnigraph.versioning.heads.head import Head
-from omnigraph.versioning.history import containing, merge_bases
-from omnigraph.versioning.manifest import commit_rows
+from omnigraph.versioning.history.history import containing, merge_bases
+from omnigraph.versioning.manifest.commit_cache import CommitCache, most_like
+from omnigraph.versioning.manifest.records import commit_rows
 from omnigraph.versioning.writes import Upsert
 from tests.sample import PERSON, new_graph, people, write
 
@@ -96,6 +96,14 @@ def test_a_cache_keeps_what_was_used_last_and_counts_tables() -> None:
     assert many[-1].id in kept
     assert many[1].id not in kept
     assert len(kept) <= 2 * most_like(many[0]) + 1
+
+
+def test_a_commit_that_is_asked_for_again_takes_no_more_room() -> None:
+    cache, many = CommitCache(), list(_wide(most_like(next(_wide(1)))))
+    for _ in range(3):
+        cache.add(many)
+
+    assert len(cache.get([each.id for each in many])) == len(many)
 
 
 def _commits_read(fresh: Graph, crowd: Graph) -> int:

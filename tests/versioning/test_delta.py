@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.storage.delta import Delta, delta_between
+from omnigraph.storage.finding.delta import Delta, delta_between
 from omnigraph.storage.reading import ADDRESS, read_with_addresses
 from omnigraph.storage.table import Table
 from omnigraph.versioning.writes import Append, DeleteRows, Overwrite, TableWrite, Upsert

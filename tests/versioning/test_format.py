@@ -7,7 +7,7 @@ import pytest
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import FormatError
 from omnigraph.storage.layout import NEWEST_FORMAT
-from omnigraph.versioning.manifest import FORMAT, PRIMARY_KEY, STAMP, stamp_of
+from omnigraph.versioning.manifest.records import FORMAT, PRIMARY_KEY, STAMP, stamp_of
 from omnigraph.versioning.writes import Upsert
 from tests.sample import PERSON, ages, edges, new_graph, people, write
 from tests.versioning.formats import FIXTURES, unpacked

@@ -8,7 +8,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitNotFoundError, TableNotFoundError
-from omnigraph.versioning.history import merge_bases
+from omnigraph.versioning.history.history import merge_bases
 from omnigraph.versioning.writes import Upsert
 from tests.sample import PERSON, ages, new_graph, people, write
 

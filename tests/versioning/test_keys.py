@@ -7,7 +7,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.storage import layout
 from omnigraph.storage.store import store_at
-from omnigraph.storage.table import Tables
+from omnigraph.storage.tables import Tables
 from omnigraph.versioning.writes import Upsert
 from tests.sample import PERSON, new_graph, people, write
 

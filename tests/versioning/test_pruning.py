@@ -10,7 +10,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.storage import layout
 from omnigraph.storage.failures import CommitRejectedError
-from omnigraph.versioning import freshness, manifest
+from omnigraph.versioning.manifest import freshness, manifest
 from omnigraph.versioning.writes import Upsert
 from tests.sample import PERSON, ages, new_graph, people, write
 

@@ -14,7 +14,7 @@ import pytest
 import omnigraph as og
 from omnigraph.api.graph import Graph
 from omnigraph.errors import MergeConflictsError
-from omnigraph.versioning.manifest import FORMAT, stamp_of
+from omnigraph.versioning.manifest.records import FORMAT, stamp_of
 from tests.archives import unpack
 from tests.versioning.formats import FIXTURES
 

@@ -10,8 +10,8 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import BranchExistsError, BranchNotFoundError, ConflictError
 from omnigraph.storage import steps
-from omnigraph.versioning import freshness
-from omnigraph.versioning.freshness import Moment
+from omnigraph.versioning.manifest import freshness
+from omnigraph.versioning.manifest.freshness import Moment
 from omnigraph.versioning.writes import Append
 from tests.sample import PERSON, ages, new_graph, people, write
 

@@ -14,12 +14,12 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import BranchExistsError, BranchNotFoundError, StorageError
 from omnigraph.storage.failures import CommitRejectedError
 from omnigraph.storage.layout import SPILLED
-from omnigraph.versioning import manifest
 from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.heads import layers
 from omnigraph.versioning.heads.head import BRANCH_KEY, Head
 from omnigraph.versioning.heads.layers import Layer, hot_heads, layers_of
-from omnigraph.versioning.manifest import FORMAT, stamp_of
+from omnigraph.versioning.manifest import manifest
+from omnigraph.versioning.manifest.records import FORMAT, stamp_of
 from omnigraph.versioning.writes import Append
 from tests.sample import PERSON, ages, new_graph, people, write
 

@@ -1,16 +1,53 @@
-"""Writers of one branch on one machine take turns for as long as turns go on."""
+"""Writers of one branch on one machine get their turns in the order in which they came."""
 
+import os
+import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pytest
+
+from omnigraph.errors import InputError
 from omnigraph.storage.store import store_at
 from omnigraph.versioning.attempts import Patience
-from omnigraph.versioning.turn import turn
+from omnigraph.versioning.turn import Ticket, turn
 
-WRITERS, SECONDS = 8, 0.3
+WRITERS, SECONDS, DEADLINE = 8, 0.3, 120
 PATIENCE = Patience(seconds=60, turn=1)
+# Nobody overtakes anybody.
+PATIENT = Patience(seconds=60, turn=600)
+
+# Takes the turn, or stands in line for it, says so, and stays there.
+WRITER = """
+import sys, time
+from omnigraph.storage.store import store_at
+from omnigraph.versioning.attempts import Patience
+from omnigraph.versioning.turn import Ticket, turn
+
+def say():
+    print("there", flush=True)
+
+with turn(store_at(sys.argv[1]), "main", Patience(turn=600), Ticket(begun=1), say):
+    say()
+    time.sleep(600)
+"""
+
+
+@pytest.fixture(autouse=True)
+def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder of the machine that nobody else uses."""
+    folder = tmp_path / "machine"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
 
 
 def most_at_once(root: Path) -> int:
@@ -30,6 +67,34 @@ def most_at_once(root: Path) -> int:
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(write, range(WRITERS)))
     return most
+
+
+@contextmanager
+def in_line(root: Path, begun: int, done: Callable[[], None]) -> Iterator[threading.Thread]:
+    """Another writer, which waits for its turn when the block begins."""
+    waits = threading.Event()
+
+    def write() -> None:
+        with turn(store_at(root), "main", PATIENT, Ticket(begun=begun), waits.set):
+            done()
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    assert waits.wait(DEADLINE)
+    yield thread
+
+
+@contextmanager
+def writing_process(root: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Another process, which has the turn or waits for it when the block begins."""
+    command = [sys.executable, "-c", WRITER, str(root)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "there\n"
+            yield process
+        finally:
+            process.kill()
 
 
 def test_who_waits_longer_than_a_turn_takes_still_gets_its_own(tmp_path: Path) -> None:
@@ -52,3 +117,120 @@ def test_nobody_waits_for_a_writer_that_is_at_something_long(tmp_path: Path) -> 
         other.start()
         assert done.wait(60)
     other.join(60)
+
+
+@pytest.mark.parametrize("arrivals", [(10, 20, 30), (30, 10, 20)])
+def test_who_came_first_is_next_whenever_it_began_to_wait(
+    tmp_path: Path, arrivals: tuple[int, ...]
+) -> None:
+    order: list[int] = []
+    with turn(store_at(tmp_path), "main", PATIENT):
+        threads = []
+        for begun in arrivals:
+            with in_line(tmp_path, begun, lambda begun=begun: order.append(begun)) as thread:  # type: ignore[misc]
+                threads.append(thread)
+    for thread in threads:
+        thread.join(DEADLINE)
+
+    assert sorted(order) == [10, 20, 30]
+    # On a machine that stalls, one behind goes on rather than leave a free turn alone.
+    assert order.index(10) < order.index(30)
+
+
+def test_nobody_waits_for_a_process_that_was_killed_in_its_turn(tmp_path: Path) -> None:
+    with writing_process(tmp_path) as process:
+        done = threading.Event()
+        with in_line(tmp_path, 2, done.set) as thread:
+            process.kill()
+            assert done.wait(DEADLINE)
+        thread.join(DEADLINE)
+
+
+@pytest.mark.parametrize(
+    "how", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)]
+)
+def test_nobody_waits_for_a_process_that_is_killed_or_stopped_in_line(
+    tmp_path: Path, how: signal.Signals
+) -> None:
+    done = threading.Event()
+    with ExitStack() as open_until:
+        held = turn(store_at(tmp_path), "main", PATIENT)
+        held.__enter__()
+        process = open_until.enter_context(writing_process(tmp_path))
+        thread = open_until.enter_context(in_line(tmp_path, 2, done.set))
+        os.kill(process.pid, how)
+        assert not done.is_set()
+        held.__exit__(None, None, None)
+        thread.join(DEADLINE)
+
+        assert done.is_set()
+
+
+def test_who_waits_can_leave_the_line(tmp_path: Path) -> None:
+    def cancelled() -> None:
+        raise InputError("cancelled")
+
+    refused: list[InputError] = []
+
+    def write() -> None:
+        try:
+            with turn(store_at(tmp_path), "main", PATIENT, check=cancelled):
+                raise AssertionError
+        except InputError as caught:
+            refused.append(caught)
+
+    with turn(store_at(tmp_path), "main", PATIENT):
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join(DEADLINE)
+        assert len(refused) == 1
+        done = threading.Event()
+        with in_line(tmp_path, 2, done.set) as other:
+            pass
+    other.join(DEADLINE)
+    assert done.is_set()
+
+
+def test_who_waits_for_another_thread_can_leave_the_line(tmp_path: Path) -> None:
+    cancelled, done = threading.Event(), [threading.Event() for _ in range(3)]
+    left: list[InputError] = []
+
+    def check() -> None:
+        if cancelled.is_set():
+            raise InputError("cancelled")
+
+    def write() -> None:
+        try:
+            with turn(store_at(tmp_path), "main", PATIENT, Ticket(begun=2), check):
+                done[1].set()
+        except InputError as caught:
+            left.append(caught)
+
+    with turn(store_at(tmp_path), "main", PATIENT), in_line(tmp_path, 1, done[0].set) as first:
+        between = threading.Thread(target=write)
+        between.start()
+        with in_line(tmp_path, 3, done[2].set) as last:
+            cancelled.set()
+            between.join(DEADLINE)
+            assert len(left) == 1
+    for thread in (first, last):
+        thread.join(DEADLINE)
+    assert [each.is_set() for each in done] == [True, False, True]
+
+
+def test_a_writer_for_whom_nobody_waits_leaves_one_file(tmp_path: Path, lines: Path) -> None:
+    for _ in range(3):
+        with turn(store_at(tmp_path), "main", PATIENT):
+            pass
+
+    assert len([each for each in lines.rglob("*") if each.is_file()]) == 1
+
+
+def test_who_waited_leaves_no_place_behind(tmp_path: Path, lines: Path) -> None:
+    done = threading.Event()
+    with turn(store_at(tmp_path), "main", PATIENT), in_line(tmp_path, 1, done.set) as thread:
+        pass
+    thread.join(DEADLINE)
+
+    assert done.is_set()
+    assert len([each for each in lines.rglob("*") if each.is_file()]) == 1

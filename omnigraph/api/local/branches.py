@@ -30,9 +30,9 @@ from omnigraph.api.operations.runs import (
     PublishRun,
     RunEnding,
 )
-from omnigraph.merge import reviews
 from omnigraph.merge.outcome import Merge
-from omnigraph.merge.review_record import ReviewState
+from omnigraph.merge.review import reviews
+from omnigraph.merge.review.record import ReviewState
 from omnigraph.merge.run_record import RunRecord
 from omnigraph.policy.actions import Action
 from omnigraph.versioning import branches, tags
@@ -111,7 +111,7 @@ def delete_tag(access: Access, operation: DeleteTag, _: CallOptions) -> None:
 
 def get_merge_base(access: Access, operation: GetMergeBase, _: CallOptions) -> Commit:
     """Return the newest common ancestor of two places, whose rows may have been cleaned up."""
-    from omnigraph.versioning.history import merge_base
+    from omnigraph.versioning.history.history import merge_base
 
     ids = [
         access.commit(place).id if is_ulid(place) else access.pin(place).commit.id

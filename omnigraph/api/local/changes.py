@@ -10,11 +10,11 @@ from omnigraph.api.operations.changes import GetBlame, GetDiff, ListChanges, Wat
 from omnigraph.api.operations.commits import GetCommit, ListCommits
 from omnigraph.errors import CommitCleanedError, HistoryGapError
 from omnigraph.merge.blamed import Blamed
-from omnigraph.merge.change_set import ChangeSet, CommitChanges
-from omnigraph.merge.row_change import ChangeFilter
+from omnigraph.merge.compare.change_set import ChangeSet, CommitChanges
+from omnigraph.merge.compare.row_change import ChangeFilter
 from omnigraph.policy.actions import Action
-from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.history import history
 from omnigraph.versioning.repository import Repository
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def get_commit(access: Access, operation: GetCommit, _: CallOptions) -> Commit:
 
 def get_diff(access: Access, operation: GetDiff, options: CallOptions) -> ChangeSet:
     """Return the net changes from one place to another, read as they are used."""
-    from omnigraph.merge.changes import SnapshotChanges
+    from omnigraph.merge.compare.changes import SnapshotChanges
 
     wanted = ChangeFilter.parse(operation.kinds, operation.types, operation.ops)
     old, new = snapshot_of(access, operation.old, options), access.pin(operation.new)
@@ -52,7 +52,7 @@ def list_changes(
     access: Access, operation: ListChanges, options: CallOptions
 ) -> Iterator[CommitChanges]:
     """Return what each commit of a branch changed, oldest first, after the one of a cursor."""
-    from omnigraph.merge.changes import SnapshotChanges
+    from omnigraph.merge.compare.changes import SnapshotChanges
 
     repository, since = access.repository, operation.since
     access.check(operation.branch, Action.READ)

@@ -17,8 +17,8 @@ from omnigraph.evolve.plan import SchemaApplied, SchemaPlan
 from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
 from omnigraph.policy.actions import Action
 from omnigraph.syntax.source import make_source
+from omnigraph.versioning.history.retention import GRACE, retention
 from omnigraph.versioning.notes import check_notes
-from omnigraph.versioning.retention import GRACE, retention
 from omnigraph.versioning.transact import Intent
 
 if TYPE_CHECKING:

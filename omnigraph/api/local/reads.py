@@ -48,7 +48,7 @@ _Found = TypeVar("_Found")
 
 def get_snapshot(access: Access, operation: GetSnapshot, options: CallOptions) -> Snapshot:
     """Return a branch where it stands, a commit, or the commit that gave a branch a version."""
-    from omnigraph.versioning.history import snapshot_at_version
+    from omnigraph.versioning.history.history import snapshot_at_version
 
     if operation.version is None:
         return snapshot_of(access, operation.place, options)

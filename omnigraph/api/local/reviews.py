@@ -16,14 +16,14 @@ from omnigraph.api.operations.reviews import (
     SetReview,
 )
 from omnigraph.errors import InputError
-from omnigraph.merge.review_record import Review, ReviewedEntity, ReviewState
+from omnigraph.merge.review.record import Review, ReviewedEntity, ReviewState
 from omnigraph.policy.actions import Action
 from omnigraph.versioning.names import MAIN, normalize_name
 from omnigraph.versioning.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from omnigraph.merge.review_page import ReviewPage
-    from omnigraph.merge.review_record import ReviewEvent
+    from omnigraph.merge.review.page import ReviewPage
+    from omnigraph.merge.review.record import ReviewEvent
     from omnigraph.write.load.options import BulkKeywords
 
 
@@ -31,7 +31,7 @@ def list_branch_status(
     access: Access, operation: ListBranchStatus, _: CallOptions
 ) -> list[BranchStatus]:
     """Return where the next branches stand that the actor may read, one more than a page has."""
-    from omnigraph.merge.reviews import review_states
+    from omnigraph.merge.review.reviews import review_states
 
     names = access.branches()
     if operation.cursor is not None:
@@ -43,7 +43,7 @@ def list_branch_status(
 
 
 def _status(access: Access, name: str, state: ReviewState | None) -> BranchStatus:
-    from omnigraph.versioning.history import ahead_behind
+    from omnigraph.versioning.history.history import ahead_behind
 
     head = access.standing(name, Action.READ).commit
     ahead: int | None = None
@@ -70,18 +70,18 @@ def get_review_page(access: Access, operation: GetReviewPage, options: CallOptio
     branch moves meanwhile.
     """
     from omnigraph.merge.bulk import make_task_merger
+    from omnigraph.merge.compare.row_change import ChangeFilter
     from omnigraph.merge.merge import MergeOptions, preview
-    from omnigraph.merge.review_page import (
+    from omnigraph.merge.review.page import (
         ReviewPage,
         ReviewPlace,
         count_changes,
         page_changes,
     )
-    from omnigraph.merge.reviews import find_review
-    from omnigraph.merge.row_change import ChangeFilter
+    from omnigraph.merge.review.reviews import find_review
     from omnigraph.spark.choice import Engine
     from omnigraph.spark.deadline import deadline_of
-    from omnigraph.versioning.history import merge_base
+    from omnigraph.versioning.history.history import merge_base
 
     repository = access.repository
     theirs = access.standing(operation.branch, Action.READ)
@@ -123,14 +123,14 @@ def get_review_page(access: Access, operation: GetReviewPage, options: CallOptio
 
 def get_review_record(access: Access, operation: GetReviewRecord, _: CallOptions) -> Review | None:
     """Return what was said about a branch; None when that is nothing."""
-    from omnigraph.merge.reviews import find_review
+    from omnigraph.merge.review.reviews import find_review
 
     access.standing(operation.branch, Action.READ)
     return find_review(access.repository, operation.branch)
 
 
 def set_review(access: Access, operation: SetReview, options: CallOptions) -> Review:
-    """Give the review of a branch a state; to decide needs the right to merge it."""
+    """Set the state of a branch's review; to decide needs the right to merge it."""
     head = _reviewed(access, operation)
     state = ReviewState(operation.state)
     if state is ReviewState.OPEN:
@@ -161,7 +161,7 @@ def _say(
     entity: ReviewedEntity | None = None,
 ) -> Review:
     """Record what the actor says about a branch that stands there; returns the whole review."""
-    from omnigraph.merge.reviews import add_event
+    from omnigraph.merge.review.reviews import add_event
 
     event = add_event(
         access.repository,
@@ -197,8 +197,8 @@ def _entity(operation: CommentReview) -> ReviewedEntity | None:
 
 def _with(access: Access, branch: str, event: "ReviewEvent") -> Review:
     """Return the review with what was just said."""
-    from omnigraph.merge.review_record import review_of
-    from omnigraph.merge.reviews import find_review
+    from omnigraph.merge.review.record import review_of
+    from omnigraph.merge.review.reviews import find_review
 
     found = find_review(access.repository, branch)
     events = () if found is None else found.events

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from omnigraph.spark.runner import Runner
     from omnigraph.write.load.load import LoadTarget
     from omnigraph.write.load.options import LoadKeywords, LoadOptions
-    from omnigraph.write.load.splits import LoadSource as SourceFile
+    from omnigraph.write.load.sources.splits import LoadSource as SourceFile
 
 
 _ATTEMPTS = 5
@@ -197,9 +197,9 @@ def _job(
 ) -> "Iterator[tuple[list[SourceFile], Runner]]":
     """Yield the sources of a load and who runs it; what was spooled for it is removed."""
     from omnigraph.spark.choice import FileWork, runner_for_files
-    from omnigraph.write.load.inputs import sources_of
-    from omnigraph.write.load.splits import estimate_work
-    from omnigraph.write.load.spool import spool
+    from omnigraph.write.load.sources.inputs import sources_of
+    from omnigraph.write.load.sources.splits import estimate_work
+    from omnigraph.write.load.sources.spool import spool
 
     access.repository.check_writable()
     with spool(access.repository.store, how.deadline) as spooled:

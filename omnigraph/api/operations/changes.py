@@ -14,7 +14,7 @@ from omnigraph.api.operations.commits import CommitShape
 from omnigraph.api.operations.read import GetSchema, catalog_at
 from omnigraph.errors import Json, TableNotFoundError
 from omnigraph.merge.blamed import Blamed, blame_from_json, blame_json
-from omnigraph.merge.change_set import ChangeSet, CommitChanges, SentChanges
+from omnigraph.merge.compare.change_set import ChangeSet, CommitChanges, SentChanges
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.names import MAIN
 

@@ -8,12 +8,12 @@ from omnigraph.api.backend import Backend
 from omnigraph.api.operation import Count, Document, Key, Operation, Shape, Work, get, page_of, post
 from omnigraph.errors import Json
 from omnigraph.frozen import dataclass
-from omnigraph.merge.review_record import Review
+from omnigraph.merge.review.record import Review
 from omnigraph.policy.actions import Action
 from omnigraph.versioning.names import MAIN
 
 if TYPE_CHECKING:
-    from omnigraph.merge.review_page import ReviewPage
+    from omnigraph.merge.review.page import ReviewPage
 
 MOST_CHANGES = 1_000
 StateName = Literal["open", "changes_asked", "approved", "merged"]
@@ -184,7 +184,7 @@ class GetReviewPage(Operation["ReviewPage"], frozen=True, kw_only=True):
     cursor: Key | None = None
 
     def result(self, answer: Document, backend: Backend) -> "ReviewPage":
-        from omnigraph.merge.review_page import ReviewPage
+        from omnigraph.merge.review.page import ReviewPage
 
         return ReviewPage.from_json(answer)
 

@@ -19,7 +19,7 @@ ModeName = Literal["append", "merge", "replace", "overwrite"]
 ChoiceName = Literal["into", "from"]
 # Rows to load: JSON lines in a request, and whatever `Graph.load` takes at hand.
 if TYPE_CHECKING:
-    from omnigraph.write.load.inputs import Data as RowInput
+    from omnigraph.write.load.sources.inputs import Data as RowInput
 else:
     RowInput = str
 

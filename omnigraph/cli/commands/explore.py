@@ -160,7 +160,7 @@ def algo(
         _show_rows(session, name, settings, session.to_read(branch, snapshot), options, shown_as)
         return
     from omnigraph.api.operations.algorithms import WriteAlgorithm
-    from omnigraph.cli.commands.change import receipt_line
+    from omnigraph.cli.commands.rows.change import receipt_line
 
     change = WriteAlgorithm(
         name=name,

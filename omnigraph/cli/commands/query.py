@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli import completing, formats
-from omnigraph.cli.commands.change import receipt_line
 from omnigraph.cli.commands.read import show
+from omnigraph.cli.commands.rows.change import receipt_line
 from omnigraph.cli.layouts import lay_out, layout_options
 from omnigraph.cli.output import (
     counted,
@@ -131,7 +131,7 @@ def check(session: Session, query_path: str, schema_path: str | None) -> None:
 def explain(session: Session, query_path: str, schema_path: str | None, name: str | None) -> None:
     """Show the plan of a query, or of every query of a file."""
     from omnigraph.query.compile import compile_queries, compile_query
-    from omnigraph.query.explain import explain_json, explain_text
+    from omnigraph.query.planning.explain import explain_json, explain_text
 
     source, catalog = _sources(session, query_path, schema_path)
     if name is not None:

@@ -79,7 +79,7 @@ def fmt(paths: tuple[str, ...], only_check: bool) -> None:
 
     Files are written in place, and - is read from stdin and printed.
     """
-    from omnigraph.schema.layout import format_schema
+    from omnigraph.schema.parsing.layout import format_schema
 
     lay_out(paths, read_schema, format_schema, only_check=only_check)
 

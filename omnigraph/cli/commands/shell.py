@@ -14,8 +14,8 @@ import click
 
 from omnigraph.cli import formats
 from omnigraph.cli.address import Address
-from omnigraph.cli.commands.change import receipt_line
 from omnigraph.cli.commands.read import QueryCall, served_document, show, show_plan
+from omnigraph.cli.commands.rows.change import receipt_line
 from omnigraph.cli.output import counted
 from omnigraph.cli.session import (
     ReadTarget,

@@ -29,9 +29,9 @@ def studio(session: Session, port: int, no_browser: bool) -> None:
 
     Only this machine can reach the address. The code in it works once, within a minute.
     """
+    from omnigraph.server.access.tokens import JSON
     from omnigraph.server.serve import Settings, serve_studio
     from omnigraph.server.studio.handover import Handover
-    from omnigraph.server.tokens import JSON
 
     if session.address.is_remote:
         message = f"the graph is behind the server at {session.address.uri}"

@@ -3,6 +3,7 @@
 numbering     an ordinal for every row of a table, which small changes to the table leave alone
 table_column  one column of a table in memory, by the ordinals of its rows
 coded_column  a text column of few different values as small numbers, by ordinal
+sorting       the places of rows in the order of their keys, found without a sort where they have it
 codes         equal values get equal numbers, and so do combinations of them
 adjacency     where edges lead from each node, as arrays, with small changes laid over them
 statistics    what a planner knows of a column, and of the degrees of an adjacency

@@ -1,14 +1,12 @@
 """Adjacency: where edges lead from each node, as arrays, with small changes laid over them."""
 
-from collections import deque
 from collections.abc import Callable
 from functools import cached_property
-from typing import TypeAlias
-from weakref import WeakValueDictionary
+from typing import TypeAlias, overload
 
 import numpy as np
 
-from omnigraph.data.derived.numbering import NO_ROW, Numbers
+from omnigraph.data.derived.numbering import NO_ROW, Numbers, is_row_range, row_range
 from omnigraph.frozen import dataclass
 
 # For each entry: which of the sources it belongs to, its target and, with named edges, its edge.
@@ -18,10 +16,6 @@ CheckCount: TypeAlias = Callable[[int], None]
 
 # Entries summed at a time: as many as stay in the processor's cache.
 _BLOCK = 1 << 17
-# The arrays of `row_range` in use, and the last few that are small enough to keep for others.
-_row_ranges: "WeakValueDictionary[int, Numbers]" = WeakValueDictionary()
-_recent_ranges: deque[Numbers] = deque(maxlen=8)
-_MOST_REMEMBERED = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +59,10 @@ class Adjacency:
                 return row_range(len(sources)), targets, None
             owners = np.flatnonzero(targets >= 0)
             return owners, targets[owners], None
+        if len(sources) == len(self) and is_row_range(sources):
+            if check is not None:
+                check(self.size)
+            return np.repeat(sources, self.degrees), _view(self.targets), _view(self.edges)
         starts = self.offsets[sources]
         counts = self.offsets[sources + 1] - starts
         if check is not None:
@@ -233,23 +231,6 @@ class PatchedAdjacency:
 AnyAdjacency: TypeAlias = Adjacency | PatchedAdjacency
 
 
-def row_range(count: int) -> Numbers:
-    """Return 0 to `count` - 1, read-only; while the array is in use, every caller gets the same."""
-    found = _row_ranges.get(count)
-    if found is None:
-        found = np.arange(count)
-        found.flags.writeable = False
-        _row_ranges[count] = found
-        if count <= _MOST_REMEMBERED:
-            _recent_ranges.append(found)
-    return found
-
-
-def is_row_range(numbers: Numbers) -> bool:
-    """Return whether this very array came from `row_range`, which takes no comparison."""
-    return _row_ranges.get(len(numbers)) is numbers
-
-
 def build_adjacency(entries: EdgeEntries, count: int) -> Adjacency:
     """Return the adjacency of `count` sources: every pair once, or one entry for every edge."""
     sources, targets, edges = entries.sources, entries.targets, entries.edges
@@ -283,6 +264,19 @@ def patch_adjacency(
         rest, EdgeEntries(np.searchsorted(sources, new.sources), *_ends(new))
     )
     return PatchedAdjacency(base, count, sources, build_adjacency(with_new, len(sources)))
+
+
+@overload
+def _view(numbers: Numbers) -> Numbers: ...
+@overload
+def _view(numbers: Numbers | None) -> Numbers | None: ...
+def _view(numbers: Numbers | None) -> Numbers | None:
+    """Return the same numbers, read-only."""
+    if numbers is None:
+        return None
+    found = numbers.view()
+    found.flags.writeable = False
+    return found
 
 
 def _ends(entries: EdgeEntries) -> tuple[Numbers, Numbers | None]:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.derived.numbering import NO_ROW, Numbers, to_numbers
+from omnigraph.data.derived.sorting import are_sorted
 from omnigraph.data.values.comparison import IDENTITY, unify_zeros
 
 _MOST = 2**62
@@ -52,6 +53,8 @@ def _find_first(codes: Numbers, width: int) -> Numbers:
         first[codes[:_HEAD][::-1]] = np.arange(_HEAD - 1, -1, -1)
         if first.min() >= 0:
             return first
+    if are_sorted([codes]):
+        return np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))[:width]
     first = np.empty(width, np.int64)
     # NumPy keeps the last of several writes.
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)

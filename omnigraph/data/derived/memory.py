@@ -18,13 +18,15 @@ Content = TypeVar("Content", bound=Sized)
 
 # Values of one family that are kept, however small: every commit to a table in use adds one, and a
 # process that writes for days would keep them all.
-_MOST_OF_FAMILY = 64
+MOST_OF_FAMILY = 64
+# Decisions about plans that are kept: they are small, and every query asks for its own.
+MOST_DECISIONS = 512
 
 
 class MemoryCache:
     """A least-recently-used cache; the value of a key never changes.
 
-    A key may belong to a family, such as all versions of one column; `newest` finds its last value,
+    A key belongs to a family, such as all versions of one column; `newest` finds its last value,
     and those used longest ago are dropped when there are many.
     """
 
@@ -38,13 +40,21 @@ class MemoryCache:
         self._lock = threading.Lock()
 
     def get(
-        self, key: Hashable, make: Callable[[], Content], *, family: Hashable | None = None
+        self,
+        key: Hashable,
+        make: Callable[[], Content],
+        *,
+        family: Hashable,
+        most: int = MOST_OF_FAMILY,
     ) -> Content:
-        """Return the value of a key, made if it is missing; two threads may both make it."""
+        """Return the value of a key, made if it is missing; two threads may both make it.
+
+        At most so many values of its family are kept.
+        """
         found = self.peek(key)
         if found is None:
             found = make()
-            self._keep(key, found, family)
+            self._keep(key, found, family, most)
         return found  # type: ignore[return-value]  # a key stands for one kind of thing
 
     def peek(self, key: Hashable) -> Sized | None:
@@ -70,34 +80,35 @@ class MemoryCache:
             self._family_of.clear()
             self._held = 0
 
-    def _keep(self, key: Hashable, made: Sized, family: Hashable | None) -> None:
+    def count(self, family: Hashable) -> int:
+        """Return how many values of a family are kept."""
+        with self._lock:
+            return len(self._families.get(family, ()))
+
+    def _keep(self, key: Hashable, made: Sized, family: Hashable, most: int) -> None:
         with self._lock:
             self._drop(key)
             self._held += made.nbytes
             self._kept[key] = made
-            if family is not None:
-                self._newest[family] = key
-                self._family_of[key] = family
-                members = self._families.setdefault(family, OrderedDict())
-                members[key] = None
-                if len(members) > _MOST_OF_FAMILY:
-                    self._drop(next(iter(members)))
+            self._newest[family] = key
+            self._family_of[key] = family
+            members = self._families.setdefault(family, OrderedDict())
+            members[key] = None
+            while len(members) > most:
+                self._drop(next(iter(members)))
             while self._held > self._most and len(self._kept) > 1:
                 self._drop(next(iter(self._kept)))
 
     def _use(self, key: Hashable) -> None:
         self._kept.move_to_end(key)
-        family = self._family_of.get(key)
-        if family is not None:
-            self._families[family].move_to_end(key)
+        self._families[self._family_of[key]].move_to_end(key)
 
     def _drop(self, key: Hashable) -> None:
         dropped = self._kept.pop(key, None)
         if dropped is None:
             return
         self._held -= dropped.nbytes
-        family = self._family_of.pop(key, None)
-        if family is not None:
-            self._families[family].pop(key)
-            if not self._families[family]:
-                del self._families[family]
+        family = self._family_of.pop(key)
+        self._families[family].pop(key)
+        if not self._families[family]:
+            del self._families[family], self._newest[family]

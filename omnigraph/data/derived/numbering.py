@@ -1,8 +1,10 @@
 """Numbering: an ordinal for every row of a table, which small changes to the table leave alone."""
 
+from collections import deque
 from dataclasses import field
 from functools import cached_property
 from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +23,10 @@ _HASHED_PART = 3
 # Between two rows of the base there is room for this many added rows, as a power of two.
 _RANK_BITS = 20
 _FRAGMENT_BITS = 32
+# The arrays of `row_range` in use, and the last few that are small enough to keep for others.
+_row_ranges: "WeakValueDictionary[int, Numbers]" = WeakValueDictionary()
+_recent_ranges: deque[Numbers] = deque(maxlen=8)
+_MOST_REMEMBERED = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,7 @@ class Numbering:
 
     @cached_property
     def _all(self) -> Numbers:
-        every = np.arange(len(self))
+        every = row_range(len(self))
         return np.delete(every, self.gone) if len(self.gone) else every
 
     def find(self, ids: pa.Array) -> Numbers:
@@ -202,6 +208,28 @@ class Numbering:
     def _added_ranks(self) -> Numbers:
         before = to_numbers(pc.search_sorted(self.base.ids, self.added)) << _RANK_BITS
         return before - len(self.added) + rank_texts(self.added) - 1
+
+
+def row_range(count: int) -> Numbers:
+    """Return 0 to `count` - 1, read-only; while the array is in use, every caller gets the same."""
+    found = _row_ranges.get(count)
+    if found is None:
+        found = np.arange(count)
+        found.flags.writeable = False
+        _row_ranges[count] = found
+        if count <= _MOST_REMEMBERED:
+            _recent_ranges.append(found)
+    return found
+
+
+def is_row_range(numbers: Numbers) -> bool:
+    """Return whether this very array came from `row_range`, which takes no comparison."""
+    return _row_ranges.get(len(numbers)) is numbers
+
+
+def take_numbers(numbers: Numbers, places: Numbers) -> Numbers:
+    """Return the numbers at some places, not copied if these are all of them."""
+    return numbers if len(places) == len(numbers) and is_row_range(places) else numbers[places]
 
 
 def _split_addresses(addresses: Addresses) -> tuple[Numbers, Numbers]:

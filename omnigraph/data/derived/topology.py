@@ -45,7 +45,7 @@ from omnigraph.data.derived.table_column import TableColumn
 from omnigraph.data.values.columns import to_array
 from omnigraph.errors import StorageError
 from omnigraph.frozen import dataclass
-from omnigraph.storage.delta import Delta, delta_between
+from omnigraph.storage.finding.delta import Delta, delta_between
 from omnigraph.storage.reading import (
     ADDRESS,
     Addresses,
@@ -67,6 +67,8 @@ _MOST_PARALLEL = 10_000
 _LEAST_STORED = 50_000
 # Of fewer rows, texts are compared as fast as codes.
 _LEAST_CODED = 1_000
+# The ends of all edges serve to build an adjacency in one direction and soon in the other.
+_MOST_ENDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,8 @@ class Topology:
     def entries(self, edges: EdgeTable, *, backwards: bool) -> EdgeEntries:
         """Return one entry for every edge of a table."""
         key = ("ends", edges.table.path, edges.table.version, edges.lineages[:2])
-        ends = self.cache.get(key, lambda: _read_ends(edges))
+        family = ("ends", edges.table.path)
+        ends = self.cache.get(key, lambda: _read_ends(edges), family=family, most=_MOST_ENDS)
         own = None if edges.own is None else edges.own.at(ends.addresses)
         return _turn(EdgeEntries(ends.sources, ends.targets, own), backwards)
 
@@ -192,7 +195,8 @@ class Topology:
         earlier = self.cache.newest(family)
         if isinstance(earlier, _Described):
             return earlier.known
-        return self.cache.get(family, lambda: self._stored_statistics(family)).known
+        stored = ("stored", *family)
+        return self.cache.get(family, lambda: self._stored_statistics(family), family=stored).known
 
     def _describe(self, column: TableColumn, family: Family) -> "_Described":
         known = describe_column(column.values)
@@ -213,8 +217,10 @@ class Topology:
         known = self.statistics(table, name)
         if known is None or known.distinct > MOST_VALUES:
             return None
-        key = ("codes", *_column_family(table, name), column.lineage)
-        return self.cache.get(key, lambda: _Coded(code_column(column.values))).column
+        family = ("codes", *_column_family(table, name))
+        key = (*family, column.lineage)
+        coded = self.cache.get(key, lambda: _Coded(code_column(column.values)), family=family)
+        return coded.column
 
     def degrees(self, table: Table, *, backwards: bool) -> DegreeStatistics | None:
         """Return the statistics of an adjacency's degrees; None unless it is in memory."""
@@ -224,8 +230,12 @@ class Topology:
             if isinstance(found, _VersionedAdjacency):
                 made = found.adjacency
                 base = made.base if isinstance(made, PatchedAdjacency) else made
-                key = ("degrees", family, len(base), base.size)
-                return self.cache.get(key, lambda: describe_degrees(base.degrees))  # noqa: B023
+                of_degrees = ("degrees", family)
+                return self.cache.get(
+                    (*of_degrees, len(base), base.size),
+                    lambda: describe_degrees(base.degrees),  # noqa: B023
+                    family=of_degrees,
+                )
         return None
 
     def has_numbering(self, table: Table) -> bool:
@@ -315,7 +325,9 @@ class Topology:
             delta = delta_between(table.at(version), table, most)
         except StorageError:
             return None  # cleanup removed the other version
-        return None if delta is None else self.cache.get(key, lambda: delta)
+        if delta is None:
+            return None
+        return self.cache.get(key, lambda: delta, family=("delta", table.path))
 
     def _column(self, table: Table, name: str, family: Family) -> TableColumn:
         self.generation += 1

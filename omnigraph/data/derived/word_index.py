@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.frozen import dataclass
-from omnigraph.storage.texts import words_of
+from omnigraph.storage.finding.texts import words_of
 
 _Positions: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"
 

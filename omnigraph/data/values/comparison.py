@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import to_timestamps
-from omnigraph.query.ast import Operator
+from omnigraph.query.parsing.ast import Operator
 
 Operand: TypeAlias = "pa.Array | pa.Scalar"
 _TableOrBatch = TypeVar("_TableOrBatch", pa.Table, pa.RecordBatch)

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import to_timestamps
 from omnigraph.data.values.comparison import Operand, broadcast, compare, is_array
 from omnigraph.data.values.equality import Mask
-from omnigraph.query.ast import Operator
+from omnigraph.data.values.floats import FLOAT_OPERATORS, FloatOperation, operate
+from omnigraph.query.parsing.ast import Operator
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.types import (
     DATE,
@@ -137,6 +138,10 @@ def operate_integers(sign: str, left: int, right: int, kind: ValueType) -> int:
 
 def _operate_floats(sign: str, left: Operand, right: Operand, kind: ValueType) -> Operand:
     wide = arrow_type(kind)
+    if sign in FLOAT_OPERATORS:
+        quick = operate(FloatOperation(sign, left, right, wide))
+        if quick is not None:
+            return quick
     one, other = (each.cast(wide, safe=False) for each in (left, right))
     found = _FLOATING[sign](one, other)
     if _is_finite(found):

@@ -1,6 +1,8 @@
 """Lookup: the rows of a table that have certain values in one column."""
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +17,8 @@ from omnigraph.storage.table import Table
 _AT_A_TIME = 2_000
 _LEAST_OF = 10
 _MOST_BYTES = 64 << 20
+# Ids that are looked up together and remembered, and how many are remembered of one version.
+_FEW_IDS, _MOST_KNOWN = 16, 256
 
 
 def look_up_rows(
@@ -41,6 +45,48 @@ def look_up_rows(
         some = wanted.slice(first, _AT_A_TIME)
         batches += batches_where(table, columns, pc.field(column).isin(some), packed=packed)
     return pa.Table.from_batches(batches, schema)
+
+
+class _KnownIds:
+    """Which of some ids a version of a table has, for as long as its handle is in use.
+
+    Versions never change, and edges of many changes lead to the same few nodes.
+    """
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[Table, dict[str, bool]] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def get(self, table: Table, ids: list[str]) -> list[str] | None:
+        """Return those that the table has; None when some were not looked up before."""
+        with self._lock:
+            known = self._known.get(table, {})
+            if any(each not in known for each in ids):
+                return None
+            return [each for each in ids if known[each]]
+
+    def add(self, table: Table, ids: list[str], found: set[str]) -> None:
+        """Note which of some ids were found."""
+        with self._lock:
+            known = self._known.setdefault(table, {})
+            if len(known) > _MOST_KNOWN:
+                known.clear()
+            known |= {each: each in found for each in ids}
+
+
+_KNOWN_IDS = _KnownIds()
+
+
+def present_ids(table: Table, ids: pa.Array) -> pa.Array:
+    """Return those of some ids that a table has, each once; few are remembered."""
+    if len(ids) > _FEW_IDS:
+        return to_array(look_up_rows(table, "id", ids, ["id"])["id"])
+    wanted: list[str] = pc.unique(ids).drop_null().to_pylist()
+    known = _KNOWN_IDS.get(table, wanted)
+    if known is None:
+        known = look_up_rows(table, "id", ids, ["id"])["id"].to_pylist()
+        _KNOWN_IDS.add(table, wanted, set(known))
+    return pa.array(known, ids.type)
 
 
 def _field(table: Table, name: str) -> pa.Field:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.comparison import compare
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
-from omnigraph.query.ast import Operator
+from omnigraph.query.parsing.ast import Operator
 from omnigraph.schema.catalog import EdgeType, NodeType, PatternCheck, Property, Range, StoredType
 from omnigraph.schema.types import EnumType
 from omnigraph.schema.values import BadValue, coerce

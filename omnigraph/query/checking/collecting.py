@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
-from omnigraph.query import ast
 from omnigraph.query.checked import RowCount
 from omnigraph.query.comparing import result_type_of, type_of
 from omnigraph.query.expr import (
@@ -19,6 +18,7 @@ from omnigraph.query.expr import (
     SortKey,
     VariableRef,
 )
+from omnigraph.query.parsing import ast
 from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.schema.types import BLOB, ListType, VectorType, is_single
 

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
-from omnigraph.query import ast
 from omnigraph.query.checked import BoundVariable, Direction, Link, LinkPath, Step
 from omnigraph.query.expr import EntityKind, EntityType
+from omnigraph.query.parsing import ast
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.syntax.problems import Problems
 

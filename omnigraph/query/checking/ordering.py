@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
-from omnigraph.query import ast
 from omnigraph.query.checked import OrderKey, RowCount
 from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import Nearest, ParamRef
+from omnigraph.query.parsing import ast
+from omnigraph.query.parsing.value_parser import RANKINGS
 from omnigraph.query.resolve import ExpressionResolver, constant
-from omnigraph.query.value_parser import RANKINGS
-from omnigraph.schema.type_parser import TypeRef
+from omnigraph.schema.parsing.type_parser import TypeRef
 from omnigraph.schema.types import BLOB, ListType, VectorType, is_integer
 from omnigraph.syntax.literal import Literal
 from omnigraph.syntax.problems import Problems

@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
-from omnigraph.query import ast
 from omnigraph.query.checked import BoundVariable, Link, Pattern
 from omnigraph.query.checking.infer import Inference, edge_variable, node_variable
 from omnigraph.query.expr import MARK, NullTest, Predicate, VariableRef, variables
+from omnigraph.query.parsing import ast
 from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.type_parser import TypeRef
+from omnigraph.schema.parsing.type_parser import TypeRef
 from omnigraph.schema.types import is_number
 from omnigraph.syntax.literal import Literal, Name
 from omnigraph.syntax.problems import Problems

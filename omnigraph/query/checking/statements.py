@@ -7,7 +7,6 @@ from itertools import islice
 
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
-from omnigraph.query import ast
 from omnigraph.query.checked import (
     Assigned,
     BoundVariable,
@@ -35,6 +34,7 @@ from omnigraph.query.expr import (
     TextMatch,
     map_leaves,
 )
+from omnigraph.query.parsing import ast
 from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.schema.catalog import (
     EDGE_COLUMNS,
@@ -46,7 +46,7 @@ from omnigraph.schema.catalog import (
     Property,
     StoredType,
 )
-from omnigraph.schema.type_parser import TypeRef
+from omnigraph.schema.parsing.type_parser import TypeRef
 from omnigraph.schema.types import (
     BLOB,
     DATE,

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
-from omnigraph.query import ast
 from omnigraph.query.checked import CheckedRead, CheckedUnion
 from omnigraph.query.checking.ordering import BoundChecker, check_order_key
 from omnigraph.query.comparing import result_type_of
@@ -16,9 +15,10 @@ from omnigraph.query.expr import (
     ObjectType,
     ResultType,
 )
+from omnigraph.query.parsing import ast
 from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.type_parser import TypeRef
+from omnigraph.schema.parsing.type_parser import TypeRef
 from omnigraph.schema.types import is_single
 from omnigraph.syntax.problems import Problems
 

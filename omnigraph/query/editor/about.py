@@ -14,9 +14,9 @@ from omnigraph.query.editor.words import (
     SCHEMA_WORDS,
     TYPES,
 )
-from omnigraph.schema import ast
 from omnigraph.schema.catalog import AnyType, Catalog, Property
-from omnigraph.schema.parser import parse_schema
+from omnigraph.schema.parsing import ast
+from omnigraph.schema.parsing.parser import parse_schema
 from omnigraph.schema.printer import declarations
 from omnigraph.span import Source, Span
 from omnigraph.syntax.lexer import Piece, pieces_of

@@ -9,7 +9,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.query.editor.context import Block, Position, read_position
 from omnigraph.query.editor.words import FUNCTION_FORMS, KEYWORDS, TYPES
 from omnigraph.query.functions import FUNCTIONS
-from omnigraph.query.value_parser import AGGREGATES, COLLECT, RANKINGS, TEXT_FUNCTIONS
+from omnigraph.query.parsing.value_parser import AGGREGATES, COLLECT, RANKINGS, TEXT_FUNCTIONS
 from omnigraph.schema.catalog import AnyType, Catalog, EdgeType
 from omnigraph.schema.types import EnumType
 from omnigraph.span import Source

@@ -6,7 +6,7 @@ from itertools import pairwise
 from omnigraph.query.editor.complete import Completion, Completions
 from omnigraph.query.editor.words import SCHEMA_ANNOTATIONS, SCHEMA_WORDS, TYPES
 from omnigraph.schema.annotations import PLACES
-from omnigraph.schema.parser import CONSTRAINTS, DECLARATIONS
+from omnigraph.schema.parsing.parser import CONSTRAINTS, DECLARATIONS
 from omnigraph.syntax.lexer import COMMENT, Piece, pieces_of
 
 

@@ -5,10 +5,10 @@ from typing import Any, Self
 
 from omnigraph.errors import Json
 from omnigraph.frozen import dataclass
-from omnigraph.query import ast
 from omnigraph.query.check import check_query
 from omnigraph.query.compile import plan_query, read_queries
 from omnigraph.query.lint import LintFinding, lint_queries
+from omnigraph.query.parsing import ast
 from omnigraph.query.plan import ReadPlan
 from omnigraph.query.stored import CHANGE, READ
 from omnigraph.schema.catalog import Catalog

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from omnigraph.query.functions import FUNCTIONS
-from omnigraph.query.value_parser import (
+from omnigraph.query.parsing.value_parser import (
     AGGREGATES,
     COLLECT,
     PATH_PARTS,

@@ -32,7 +32,7 @@ def run_algorithm(call: AlgorithmCall, reader: DenseReader, deadline: Deadline) 
     names = (*scope.nodes, *(edge.name for edge in scope.edges))
     versions = tuple(reader.table(name).key for name in names)
     key = ("algorithm", replace(call, edges=names, types=scope.shown), versions)
-    return reader.cache.get(key, lambda: _run(call, scope, reader, deadline))
+    return reader.cache.get(key, lambda: _run(call, scope, reader, deadline), family=key[0])
 
 
 def _run(call: AlgorithmCall, scope: Scope, reader: DenseReader, deadline: Deadline) -> pa.Table:

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.adjacency import is_row_range, row_range, sort_distinct
+from omnigraph.data.derived.adjacency import sort_distinct
 from omnigraph.data.derived.codes import encode, number_combinations
-from omnigraph.data.derived.numbering import NO_ROW, Numbers
+from omnigraph.data.derived.numbering import NO_ROW, Numbers, is_row_range, row_range
 from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.data.values.sums import sum_floats
 from omnigraph.errors import ResultOverflowError

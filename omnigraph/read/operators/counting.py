@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from omnigraph.data.derived.adjacency import AnyAdjacency, row_range
-from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.derived.adjacency import AnyAdjacency
+from omnigraph.data.derived.numbering import Numbers, row_range
 from omnigraph.frozen import dataclass
 from omnigraph.query.expr import EntityKind, EntityType, Predicate
 from omnigraph.query.plan import Expand, NodeScan, Operator
@@ -165,8 +165,16 @@ class PatternCounter:
         execution.check(len(owners), 2)
         distinct, inverse = _number_distinct(nodes)
         sound = test_predicates(execution, expand.target, distinct, expand.filters)
-        worth = _multiply_by_truth(self._weigh_below(expand.target, distinct), sound)
+        worth = self._weigh_sound(expand.target, distinct, sound)
         return _sum_by_owner(owners, worth[inverse] * kept, len(codes))
+
+    def _weigh_sound(self, variable: str, codes: Numbers, sound: "np.ndarray") -> Numbers:
+        """Return how often rows with all below them occur; what is not sound is not followed."""
+        if variable not in self._children or sound.all():
+            return _multiply_by_truth(self._weigh_below(variable, codes), sound)
+        worth = np.zeros(len(codes), np.int64)
+        worth[sound] = self._weigh(variable, codes[sound])
+        return worth
 
     def _are_true(
         self, variable: str, codes: Numbers, filters: tuple[Predicate, ...]

@@ -19,11 +19,10 @@ from omnigraph.data.values.comparison import (
 )
 from omnigraph.data.values.computing import Uncomputable, compute, convert_exactly, spread
 from omnigraph.data.values.equality import Mask
+from omnigraph.data.values.floats import FLOAT_OPERATORS, FloatOperation, operate
 from omnigraph.errors import Code, ExpressionError, Problem, ResultOverflowError
 from omnigraph.frozen import dataclass
-from omnigraph.query.ast import Operator
 from omnigraph.query.comparing import type_of
-from omnigraph.query.explain import expr_text
 from omnigraph.query.expr import (
     And,
     Call,
@@ -43,11 +42,13 @@ from omnigraph.query.expr import (
     VariableRef,
     may_fail,
 )
+from omnigraph.query.parsing.ast import Operator
+from omnigraph.query.planning.explain import expr_text
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.types import BOOL, ListType, ScalarType, ValueType, is_text
+from omnigraph.schema.types import BOOL, FLOATS, ListType, ScalarType, ValueType, is_text
 from omnigraph.span import Source
 
 _UNKNOWN = pa.scalar(None, pa.bool_())
@@ -100,11 +101,39 @@ class Evaluation:
                 try:
                     if function == "coalesce":
                         return self._first_known(arguments, kind)
+                    quick = self._floats(expr)
+                    if quick is not None:
+                        return quick
                     return compute(function, [self.value(each) for each in arguments], kind)
                 except Uncomputable as failed:
                     raise uncomputable_error(expr, failed, self.execution.source) from None
             case _:
                 raise AssertionError(f"{expr} is computed by an operator of its own")
+
+    def _floats(self, call: Call) -> pa.Array | None:
+        """Return nested operators of floats computed together; None for all else.
+
+        What they are applied to cannot fail, so that of two problems the same is told.
+        """
+        if not any(_is_float_operator(each) for each in call.arguments):
+            return None
+        found = self._operation(call) if _is_float_operator(call) else None
+        return None if found is None else operate(found)
+
+    def _operation(self, call: Call) -> FloatOperation | None:
+        arguments: list[FloatOperation | Operand] = []
+        for each in call.arguments:
+            if isinstance(each, Call) and _is_float_operator(each):
+                found = self._operation(each)
+                if found is None:
+                    return None
+                arguments.append(found)
+            elif may_fail(each):
+                return None
+            else:
+                arguments.append(self.value(each))
+        left, right = arguments
+        return FloatOperation(call.function, left, right, arrow_type(call.type))
 
     def truth(self, predicate: Predicate) -> Operand:
         """Return the truth of a predicate for each row: true, false or unknown."""
@@ -255,6 +284,15 @@ class Evaluation:
         """Return a number for each row, the same for the same node or edge in any domain."""
         codes = self.rows.codes[ref.variable]
         return pa.array(self.execution.domains[ref.variable].identities(codes), mask=codes < 0)
+
+
+def _is_float_operator(expr: Expr) -> bool:
+    return (
+        isinstance(expr, Call)
+        and expr.function in FLOAT_OPERATORS
+        and expr.type in FLOATS
+        and len(expr.arguments) == 2
+    )
 
 
 def uncomputable_error(call: Call, failed: Uncomputable, source: Source | None) -> ExpressionError:

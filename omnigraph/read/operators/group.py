@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import is_row_range, row_range
 from omnigraph.data.derived.codes import encode, number_combinations
-from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.derived.numbering import Numbers, is_row_range, row_range
 from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Column
@@ -136,7 +135,9 @@ def group_rows(execution: Execution, rows: Matches, aggregate: Aggregate) -> Mat
     for column in aggregate.aggregates:
         if isinstance(column.expr, Collect):
             items = MatchedItems(execution, rows)
-            columns[column.name] = collect_items(items, groups, count, column.expr)
+            ties = {each.variable for each in column.expr.ties}
+            fixed = {name for name in ties if _identifies(execution, aggregate.keys, name)}
+            columns[column.name] = collect_items(items, groups, count, column.expr, fixed)
             continue
         assert isinstance(column.expr, AggregateExpr)
         columns[column.name] = aggregation.compute(column.expr)

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from omnigraph.data.derived.adjacency import AnyAdjacency, row_range
-from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.derived.adjacency import AnyAdjacency
+from omnigraph.data.derived.numbering import Numbers, row_range
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import EntityKind, EntityType

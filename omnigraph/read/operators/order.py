@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.derived.numbering import to_numbers
+from omnigraph.data.derived.sorting import sort_places
 from omnigraph.data.values.comparison import IDENTITY
 from omnigraph.query.checked import OrderKey, RowCount
 from omnigraph.query.expr import SortKey, VariableRef, may_fail
@@ -33,7 +34,7 @@ def sort_rows(execution: Execution, rows: Matches, order: Order, limit: Limit | 
         rows = _drop_hopeless(_sort_numbers(execution, rows, keys[0]), wanted, rows)
     # The rows as they are and as they will be, a number of each key, and the places of the rows.
     execution.check_work(rows.count, 2 * (len(rows.codes) + len(rows.columns)) + len(keys) + 1)
-    return rows.take(np.lexsort([_sort_numbers(execution, rows, key) for key in reversed(keys)]))
+    return rows.take(sort_places([_sort_numbers(execution, rows, key) for key in keys], rows.count))
 
 
 def _sort_numbers(execution: Execution, rows: Matches, key: OrderKey | str) -> "np.ndarray":

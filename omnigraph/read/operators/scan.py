@@ -72,11 +72,12 @@ def point_ids(execution: Execution, scan: NodeScan, point: PointRead) -> dict[st
 
 def _find_point(execution: Execution, scan: NodeScan, point: PointRead) -> Numbers:
     """Return the node with an id, or with the values of a key, if there is one."""
-    codes = [np.empty(0, np.int64)]
+    codes = []
     for name, wanted in point_ids(execution, scan, point).items():
-        found = execution.reader.numbering(name).find(pa.array([wanted], pa.utf8()))
-        codes.append(found[found >= 0] + execution.domains[scan.variable].offset(name))
-    return np.concatenate(codes)
+        found = int(execution.reader.numbering(name).find(pa.array([wanted], pa.utf8()))[0])
+        if found >= 0:
+            codes.append(found + execution.domains[scan.variable].offset(name))
+    return np.array(codes, np.int64)
 
 
 def _is_never_key(value: Value) -> bool:

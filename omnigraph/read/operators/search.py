@@ -17,9 +17,9 @@ from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
 from omnigraph.read.reader import Domain
 from omnigraph.schema.values import Value
-from omnigraph.storage.nearest import vector_index
+from omnigraph.storage.finding.nearest import vector_index
+from omnigraph.storage.finding.texts import SCORE, TextIndex, index_in_memory, text_index, words_of
 from omnigraph.storage.reading import ADDRESS
-from omnigraph.storage.texts import SCORE, TextIndex, index_in_memory, text_index, words_of
 
 _Scores: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 

@@ -5,8 +5,8 @@ from itertools import groupby
 
 import numpy as np
 
-from omnigraph.data.derived.adjacency import Adjacency, CheckCount, row_range
-from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.derived.adjacency import Adjacency, CheckCount
+from omnigraph.data.derived.numbering import Numbers, row_range
 from omnigraph.query.expr import EntityKind, EntityType, Predicate, PropertyRef, parts
 from omnigraph.query.plan import Expand
 from omnigraph.read.execution import Execution

@@ -6,7 +6,7 @@ import numpy as np
 
 from omnigraph.data.derived.adjacency import Neighbours
 from omnigraph.data.derived.numbering import Numbers
-from omnigraph.query.ast import Hops
+from omnigraph.query.parsing.ast import Hops
 from omnigraph.read.execution import Execution
 from omnigraph.read.reader import Leg
 

@@ -7,8 +7,6 @@ from math import prod
 from omnigraph.data.derived.statistics import ColumnStatistics
 from omnigraph.data.derived.topology import Topology
 from omnigraph.frozen import dataclass
-from omnigraph.query.arrange import PatternLink, PatternNode
-from omnigraph.query.ast import Hops, Operator
 from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import (
     And,
@@ -25,6 +23,8 @@ from omnigraph.query.expr import (
     TextMatch,
     equality,
 )
+from omnigraph.query.parsing.ast import Hops, Operator
+from omnigraph.query.planning.arrange import PatternLink, PatternNode
 from omnigraph.read.pushdown import pick_indexed
 from omnigraph.schema.catalog import StoredType, column_name
 from omnigraph.schema.values import Value
@@ -147,7 +147,8 @@ class Estimator:
 
     def share_of_link(self, link: PatternLink) -> float:
         """Return the share of a named edge's rows for which its conditions are true."""
-        return self.share(link.edge_filters, tuple({step.edge for step in link.steps}))
+        edges = tuple(dict.fromkeys(step.edge for step in link.steps))
+        return self.share(link.edge_filters, edges)
 
     def share_between(self, predicates: Sequence[Predicate]) -> float:
         """Return the share of rows for which conditions on several variables are true."""

@@ -4,6 +4,9 @@ The match is a graph of variables and links. Subsets of the variables are bound 
 way, each subset at its least cost (dynamic programming); with many links only the most promising
 move is made at a time. A part that hangs from one link and that nothing reads is counted: its
 variables are not bound, so that rows are multiplied instead of made.
+
+Of orders that cost the same, one that begins with what rows are grouped by is taken, then the names
+of variables and edges decide, never the text: a pattern has one order, however it is written.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +15,15 @@ from functools import cached_property
 from math import exp, prod
 
 from omnigraph.frozen import dataclass
-from omnigraph.query.arrange import Follow, Move, PatternGraph, PatternNode, Start
+from omnigraph.query.planning.arrange import (
+    Follow,
+    Move,
+    PatternGraph,
+    PatternLink,
+    PatternNode,
+    Start,
+)
+from omnigraph.query.planning.explain import predicate_text
 from omnigraph.read.planner import cost
 from omnigraph.read.planner.estimate import Estimator
 
@@ -51,13 +62,15 @@ _Variables = frozenset[str]
 class PatternOrder:
     """Orders one pattern; `outer` holds the types of the variables that are bound before it.
 
-    `needed` are the variables that something reads, so that they cannot be counted.
+    `needed` are the variables that something reads, so that they cannot be counted, and `grouped`
+    those that rows are grouped by: beginning with one, the rows of a group follow each other.
     """
 
     graph: PatternGraph
     estimator: Estimator
     outer: Mapping[str, tuple[str, ...]]
     needed: _Variables
+    grouped: _Variables = frozenset()
     _far: dict[Follow, _Variables | None] = field(default_factory=dict, init=False)
 
     def best(self, rows: float) -> Outcome:
@@ -71,14 +84,21 @@ class PatternOrder:
     @cached_property
     def _nodes(self) -> dict[str, PatternNode]:
         known = {name: PatternNode(name, types) for name, types in self.outer.items()}
-        return known | {each.variable: each for each in self.graph.nodes}
+        known |= {each.variable: each for each in self.graph.nodes}
+        return dict(sorted(known.items()))
+
+    @cached_property
+    def _links(self) -> list[int]:
+        """The links in an order that is the same however the pattern is written."""
+        links = self.graph.links
+        return sorted(range(len(links)), key=lambda at: _written_alike(links[at]))
 
     @cached_property
     def _touching(self) -> dict[str, list[int]]:
         """The links at each variable."""
         found: dict[str, list[int]] = {name: [] for name in self._nodes}
-        for at, link in enumerate(self.graph.links):
-            for name in dict.fromkeys(link.ends):
+        for at in self._links:
+            for name in dict.fromkeys(self.graph.links[at].ends):
                 found[name].append(at)
         return found
 
@@ -137,12 +157,15 @@ class PatternOrder:
         return outcome
 
     def _starts(self, part: _Variables, rows: float) -> Iterator[tuple[_Variables, Outcome]]:
-        """Yield the ways to begin a part: bound outer variables, a scan, or only counting."""
+        """Yield the ways to begin a part: bound outer variables, a scan, or only counting.
+
+        Of ways that cost the same the first is taken.
+        """
         bound = frozenset(part & self.outer.keys())
         if bound:
             yield bound, self._close(Outcome((), 0.0, rows), self._links_within(bound))
             return
-        for name in sorted(part):
+        for name in sorted(part, key=lambda each: (each not in self.grouped, each)):
             scanned = self._scan(name, rows)
             loops = [at for at in self._touching[name] if self._is_loop(at)]
             yield frozenset((name,)), self._close(scanned, loops)
@@ -200,18 +223,22 @@ class PatternOrder:
         return rows * cost.FOLLOW + rows * reach * cost.ENTRY
 
     def _close(self, outcome: Outcome, links: Iterable[int]) -> Outcome:
-        """Test links of which both ends are bound."""
-        for at in links:
-            source = self.graph.links[at].source
-            follow = Follow(at, source)
-            target = self._nodes[self._other(follow)]
-            share = min(self._reach(follow) / max(self.estimator.count(target.types), 1), 1.0)
+        """Test links of which both ends are bound: those that keep the fewest rows first."""
+        tests = sorted(map(self._test, links), key=lambda each: each[0])
+        for share, follow in tests:
             spent = cost.OPERATOR + outcome.rows * cost.JOINED
             outcome = Outcome((*outcome.moves, follow), outcome.cost + spent, outcome.rows * share)
         return outcome
 
+    def _test(self, at: int) -> tuple[float, Follow]:
+        """Return the share of rows whose ends a link joins, and the end to test it from."""
+        ways = [Follow(at, name) for name in sorted(self.graph.links[at].ends)]
+        follow = min(ways, key=self._reach)
+        target = self._nodes[self._other(follow)]
+        return min(self._reach(follow) / max(self.estimator.count(target.types), 1), 1.0), follow
+
     def _links_within(self, bound: _Variables) -> list[int]:
-        return [at for at, link in enumerate(self.graph.links) if bound.issuperset(link.ends)]
+        return [at for at in self._links if bound.issuperset(self.graph.links[at].ends)]
 
     def _count(self, before: Outcome, follow: Follow) -> Outcome:
         """Count what hangs from a link."""
@@ -305,6 +332,15 @@ class PatternOrder:
         near, far = self._nodes[follow.source].types, self._nodes[self._other(follow)].types
         degree = self.estimator.degree(link.steps_from(follow.source), near, far)
         return self.estimator.reach(link.hops, degree, float(self.estimator.count(far)))
+
+
+def _written_alike(link: PatternLink) -> tuple[object, ...]:
+    """Return what a link is, not in which direction or where it is written."""
+    first, last = sorted(link.ends)
+    steps = tuple((step.edge, step.direction.value) for step in link.steps_from(first))
+    hops = (link.hops.minimum, link.hops.maximum or -1)
+    tests = tuple(map(predicate_text, link.edge_filters))
+    return (first, last, steps, hops, link.edge_variable or "", tests)
 
 
 def _keep_cheaper(known: dict[_Variables, Outcome], bound: _Variables, outcome: Outcome) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from math import log2, prod
 
+from omnigraph.data.derived.memory import MOST_DECISIONS
 from omnigraph.data.derived.topology import Topology
 from omnigraph.frozen import dataclass
-from omnigraph.query.arrange import Move, Orders, PatternGraph, rearrange, take_apart
 from omnigraph.query.expr import (
     ColumnRef,
     Constant,
@@ -35,7 +35,8 @@ from omnigraph.query.plan import (
     Union,
     flatten,
 )
-from omnigraph.query.rewrite import find_uncountable
+from omnigraph.query.planning.arrange import Move, Orders, PatternGraph, rearrange, take_apart
+from omnigraph.query.planning.rewrite import find_uncountable
 from omnigraph.read.planner.estimate import Estimator, ValueOf
 from omnigraph.read.planner.order import PatternOrder
 from omnigraph.schema.values import Value
@@ -84,7 +85,7 @@ def arrange_plan(
     if isinstance(ready, ArrangedPlan) and ready.given is plan:
         return ready
     found = _find_alike(plan, Estimator(snapshot, topology, _value_of(params)))
-    return topology.cache.get(asked, lambda: found)
+    return topology.cache.get(asked, lambda: found, family="asked", most=MOST_DECISIONS)
 
 
 def _arrange_union(
@@ -103,7 +104,9 @@ def _arrange_union(
     if isinstance(ready, ArrangedPlan) and ready.given is plan:
         return ready
     found = replace(plan, operators=(Union(reads), *plan.operators[1:]))
-    return topology.cache.get(key, lambda: ArrangedPlan(plan, found, ()))
+    return topology.cache.get(
+        key, lambda: ArrangedPlan(plan, found, ()), family="union", most=MOST_DECISIONS
+    )
 
 
 def _find_alike(plan: ReadPlan, estimator: Estimator) -> ArrangedPlan:
@@ -112,11 +115,12 @@ def _find_alike(plan: ReadPlan, estimator: Estimator) -> ArrangedPlan:
     ready = estimator.topology.cache.peek(key)
     if isinstance(ready, ArrangedPlan) and ready.given is plan:
         return ready
-    arrangement = _Arrangement(estimator, find_uncountable(plan.operators))
+    grouped = _grouped_by(plan.operators)
+    arrangement = _Arrangement(estimator, find_uncountable(plan.operators), grouped)
     arrangement.add(plan.operators, {}, 1.0)
     orders = tuple(arrangement.orders)
     found = ArrangedPlan(plan, rearrange(plan, orders, estimator.snapshot.catalog), orders)
-    return estimator.topology.cache.get(key, lambda: found)
+    return estimator.topology.cache.get(key, lambda: found, family="order", most=MOST_DECISIONS)
 
 
 def expect_rows(
@@ -168,6 +172,7 @@ class _Arrangement:
 
     estimator: Estimator
     needed: frozenset[str]
+    grouped: frozenset[str]
     orders: list[tuple[Move, ...]] = field(default_factory=list)
 
     def add(
@@ -177,7 +182,8 @@ class _Arrangement:
         graph, rest = take_apart(operators, self.estimator.snapshot.catalog)
         types = {**outer, **{each.variable: each.types for each in graph.nodes}}
         needed = frozenset(_all_names(graph)) if inside else self.needed
-        order = PatternOrder(graph, self.estimator, outer, needed | _names_of(graph.filters))
+        read = needed | _names_of(graph.filters)
+        order = PatternOrder(graph, self.estimator, outer, read, self.grouped)
         found = order.best(rows)
         self.orders.append(found.moves)
         for each in rest:
@@ -186,6 +192,12 @@ class _Arrangement:
                 types |= _types_of(each.inner)
             elif isinstance(each, Path):
                 types |= _types_of((each,))
+
+
+def _grouped_by(operators: Sequence[Operator]) -> frozenset[str]:
+    """Return the variables that the keys of groups read."""
+    keys = [key for each in operators if isinstance(each, Aggregate) for key in each.keys]
+    return frozenset(name for key in keys for name in variables(key.expr))
 
 
 def _all_names(graph: PatternGraph) -> Iterable[str]:

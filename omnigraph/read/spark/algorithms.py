@@ -26,7 +26,8 @@ from omnigraph.read.sparse_reader import SparseReader
 from omnigraph.spark.choice import default_settings
 from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.job import Tag, failed_job
-from omnigraph.spark.session import SparkSettings, session
+from omnigraph.spark.session import session
+from omnigraph.spark.settings import SparkSettings
 from omnigraph.versioning.snapshot import Snapshot
 
 if TYPE_CHECKING:

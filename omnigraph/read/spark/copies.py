@@ -1,29 +1,41 @@
 """Copies: columns of a table version in Parquet beside a graph, which Spark reads by itself.
 
 Rows of a table cross from Python to the JVM on every scan, and Spark does not know how many they
-are. A copy costs as much as such a scan, so it is made for the second one. It can be removed at any
-time: one that does not hold exactly what was written counts as missing.
+are. This process writes a copy of some million rows in less time than one such scan takes, so they
+are copied at once. Of more, tasks make a copy that costs as much as a scan, for the second one. A
+copy can be removed at any time: one that does not hold exactly what was written counts as missing.
 """
 
 import json
 import shutil
-from collections.abc import Callable
+import struct
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import field
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql.types import StructField, StructType
 
+from omnigraph.data.derived.codes import encode, number_combinations
+from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.derived.topology import Topology
+from omnigraph.data.values.columns import to_array
+from omnigraph.data.values.recast import recast
 from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.types import EnumType, Scalar, ScalarType, ValueType
-from omnigraph.spark.connector import to_spark_schema
+from omnigraph.spark.connector import to_arrow_schema, to_spark_schema
 from omnigraph.storage import layout
 from omnigraph.storage.durable import sync
+from omnigraph.storage.reading import batches_where, read_columns
 from omnigraph.storage.table import Table
 
 if TYPE_CHECKING:
@@ -34,8 +46,14 @@ _FORMAT = 2
 _LABEL = "_copy.json"
 # Spark reads a path with one of these as a pattern.
 _PATTERN = set("*?[]{}\\,")
-# So many scans of the same columns are worth a copy.
+# Up to this many rows this process copies by itself.
+_MOST_HELD = 5_000_000
+# So many scans of the same columns are worth a copy that tasks make.
 _SCANS = 1
+# Spark reads so many rows of a file, or a multiple of it, in one task.
+_GROUP_ROWS = 500_000
+# The checksums that Hadoop keeps beside a file: how they begin, and of how many bytes each is.
+_SUMS, _SUMMED = b"crc\0", 512
 # Of one table, so many copies are kept: those that were made last.
 _MOST_COPIES = 8
 
@@ -108,10 +126,11 @@ class Copies:
         """Return the frame of a copy, which is made of a scan if that pays; None without one."""
         at = self.folder / what.folder
         label = _read_label(at, what)
-        if label is None:
-            if not self.is_writable or not self._pays(what, rows):
-                return None
-            self._make(at, what, scan)
+        if label is None and self.is_writable:
+            if rows <= _MOST_HELD:
+                self._make(at, what, partial(_write_held, what))
+            elif self._pays(what, rows):
+                self._make(at, what, partial(_write_by_tasks, what, scan))
             label = _read_label(at, what)
         if label is None:
             return None
@@ -133,7 +152,7 @@ class Copies:
         self.topology.note_cost([what.key], rows)
         return False
 
-    def _make(self, at: Path, what: Copied, scan: "Callable[[], DataFrame]") -> None:
+    def _make(self, at: Path, what: Copied, write: "Callable[[Path], int | None]") -> None:
         """Make a copy if that is possible: without one, a query reads the table."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
@@ -141,17 +160,14 @@ class Copies:
         aside = self.folder / f".{uuid4().hex}"
         try:
             self.folder.mkdir(exist_ok=True)
-            frame = scan().toDF(*what.schema.names)
-            (frame.distinct() if what.once else frame).write.parquet(f"file://{aside}")
+            most = write(aside)
             label = {"format": _FORMAT, "key": repr(what.key), "files": _sizes(aside)}
-            if what.is_of_pairs:
-                label["most"] = _most_pairs(_parquet(frame.sparkSession, aside, what))
-            (aside / _LABEL).write_text(json.dumps(label))
+            (aside / _LABEL).write_text(json.dumps(label | {"most": most}))
             sync(self.folder, [aside.name])
             shutil.rmtree(at, ignore_errors=True)
             aside.rename(at)
             self._prune(at)
-        except (OSError, PySparkException, Py4JError):
+        except (OSError, pa.ArrowException, PySparkException, Py4JError):
             return
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -174,10 +190,67 @@ def _parquet(spark: "SparkSession", at: Path, what: Copied) -> "DataFrame":
     return spark.read.schema(what.schema).parquet(f"file://{at}")
 
 
-def _most_pairs(pairs: "DataFrame") -> int:
-    """Return the most pairs that one end has."""
+def _write_held(what: Copied, folder: Path) -> int | None:
+    """Write the rows of a copy by this process, and return the most pairs that one end has."""
+    schema, most, rows = to_arrow_schema(what.schema), None, _batches(what)
+    if what.is_of_pairs:
+        pairs, most = count_pairs(read_columns(what.table, what.columns), once=what.once)
+        rows = iter(pairs.combine_chunks().to_batches(_GROUP_ROWS))
+    folder.mkdir()
+    file = folder / "part.parquet"
+    with pq.ParquetWriter(file, schema) as writer:
+        for batch in rows:
+            kept = zip(batch.columns, schema.types, strict=True)
+            arrays = [recast(column, kind) for column, kind in kept]
+            writer.write_batch(pa.record_batch(arrays, schema=schema), _GROUP_ROWS)
+    (folder / f".{file.name}.crc").write_bytes(b"".join(_checksums(file)))
+    return most
+
+
+def _batches(what: Copied) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table in batches that are worth a group of their own."""
+    some: list[pa.RecordBatch] = []
+    for batch in batches_where(what.table, what.columns, None):
+        some.append(batch)
+        if sum(each.num_rows for each in some) >= _GROUP_ROWS:
+            yield pa.concat_batches(some)
+            some = []
+    if some:
+        yield pa.concat_batches(some)
+
+
+def _checksums(file: Path) -> Iterator[bytes]:
+    """Yield what Hadoop's local file system compares with the content that it reads."""
+    yield _SUMS + struct.pack(">i", _SUMMED)
+    with file.open("rb") as content:
+        while part := content.read(_SUMMED):
+            yield struct.pack(">I", zlib.crc32(part))
+
+
+def count_pairs(rows: pa.Table, *, once: bool) -> tuple[pa.Table, int]:
+    """Return pairs, with `once` each different one once, and the most that one end has."""
+    ends = [encode(to_array(column)) for column in rows.columns]
+    if once and _are_repeated(*ends):
+        first, _ = number_combinations(ends, rows.num_rows)
+        rows, ends = rows.take(pa.array(first)), [each[first] for each in ends]
+    return rows, max(int(np.bincount(each).max(initial=0)) for each in ends)
+
+
+def _are_repeated(starts: Numbers, ends: Numbers) -> bool:
+    """Return whether a pair of numbers is there twice: to sort them is quick, to place them not."""
+    pairs = np.sort(starts * (1 + ends.max(initial=0)) + ends)
+    return bool((pairs[1:] == pairs[:-1]).any())
+
+
+def _write_by_tasks(what: Copied, scan: "Callable[[], DataFrame]", folder: Path) -> int | None:
+    """Let tasks write the rows of a copy, and return the most pairs that one end has."""
     from pyspark.sql import functions as fn
 
+    frame = scan().toDF(*what.schema.names)
+    (frame.distinct() if what.once else frame).write.parquet(f"file://{folder}")
+    if not what.is_of_pairs:
+        return None
+    pairs = _parquet(frame.sparkSession, folder, what)
     found = (
         pairs.groupBy(end).agg(fn.count(fn.lit(1)).alias("n")).agg(fn.max("n"))
         for end in pairs.columns

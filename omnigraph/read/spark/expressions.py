@@ -14,7 +14,6 @@ import pyarrow as pa
 from pyspark.sql import functions as fn
 
 from omnigraph.frozen import dataclass
-from omnigraph.query.ast import Operator
 from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import (
     And,
@@ -38,6 +37,7 @@ from omnigraph.query.expr import (
     may_fail,
     path_column,
 )
+from omnigraph.query.parsing.ast import Operator
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import ONE_ROW
 from omnigraph.read.operators.evaluate import Evaluation

@@ -6,7 +6,6 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as fn
 from pyspark.sql.types import StructField, StructType
 
@@ -16,7 +15,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Step
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.read.reader import DirectedEdge, Leg, Reader, find_ways
-from omnigraph.read.spark.copies import Copied, Copies
+from omnigraph.read.spark.copies import Copied, Copies, count_pairs
 from omnigraph.read.spark.matches import ColumnNames, EntityColumns, TypedProperty
 from omnigraph.schema.catalog import EdgeType, column_name
 from omnigraph.spark.connector import to_arrow_schema, to_spark_schema, to_spark_type
@@ -249,8 +248,9 @@ class SnapshotFrames:
         self, name: str, columns: Sequence[str], *, once: bool, keyed: bool
     ) -> _TableFrame:
         stored, rows = self.reader.stored(name), read_columns(self.reader.table(name), columns)
-        if once and not keyed:
-            rows = rows.group_by(list(columns)).aggregate([]).select(list(columns))
+        most = None
+        if once:
+            rows, most = count_pairs(rows, once=not keyed)
         fields = to_spark_schema(stored, columns).fields
         schema = StructType(
             [StructField(f"v{at}", each.dataType) for at, each in enumerate(fields)]
@@ -259,7 +259,6 @@ class SnapshotFrames:
         pairs = zip(rows.columns, kinds.types, strict=True)
         arrays = [recast(to_array(column), kind) for column, kind in pairs]
         frame = self.spark.createDataFrame(pa.table(arrays, schema=kinds), schema)
-        most = max(map(_most_alike, rows.columns)) if once else None
         return _TableFrame(frame, [fn.col(each) for each in schema.names], once, most)
 
     @cached_property
@@ -273,12 +272,6 @@ class SnapshotFrames:
 
 def _named(columns: "Iterable[Column]", names: Sequence[str]) -> "list[Column]":
     return [column.alias(name) for column, name in zip(columns, names, strict=True)]
-
-
-def _most_alike(values: pa.ChunkedArray) -> int:
-    """Return how often the most frequent value occurs."""
-    found = pc.max(pc.struct_field(pc.value_counts(values), "counts")).as_py()
-    return int(found or 0)
 
 
 def _add_up(numbers: Iterable[int | None]) -> int | None:

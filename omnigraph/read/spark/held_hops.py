@@ -14,7 +14,7 @@ from omnigraph.data.derived.adjacency import Adjacency, EdgeEntries, build_adjac
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.values.columns import to_array
 from omnigraph.frozen import dataclass
-from omnigraph.query.ast import Hops
+from omnigraph.query.parsing.ast import Hops
 from omnigraph.read.reader import DirectedEdge, Reader
 from omnigraph.storage.reading import read_columns
 

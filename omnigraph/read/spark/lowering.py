@@ -532,9 +532,7 @@ class _Lowering:
         return replace(matches, frame=sliced.sortWithinPartitions(*keys))
 
     def _limit(self, matches: FrameMatches, limit: Limit) -> FrameMatches:
-        first = 0 if limit.skip is None else self._execution.constant(limit.skip)
-        assert isinstance(first, int)
-        last = last_row(self._execution, limit)
+        first, last = self._first_row(limit), last_row(self._execution, limit)
         if not self._is_gathered(limit):
             self._cut = (first, last)
             return matches
@@ -543,8 +541,17 @@ class _Lowering:
         return replace(matches, frame=frame.offset(first) if first else frame, most=last)
 
     def _is_gathered(self, limit: Limit) -> bool:
+        """Return whether one task sorts what a limit keeps.
+
+        Spark computes nothing for a limit that keeps no row, and would not find what has no value.
+        """
         last = last_row(self._execution, limit)
-        return last is not None and last <= _MOST_GATHERED
+        return last is not None and self._first_row(limit) < last <= _MOST_GATHERED
+
+    def _first_row(self, limit: Limit) -> int:
+        first = 0 if limit.skip is None else self._execution.constant(limit.skip)
+        assert isinstance(first, int)
+        return first
 
     def _sort_columns(self, matches: FrameMatches, key: OrderKey) -> "list[Column]":
         """Return the columns of a sort key: null first ascending, last descending."""

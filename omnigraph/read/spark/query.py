@@ -24,11 +24,8 @@ from omnigraph.read.spark.overflow import find_overflow
 from omnigraph.read.sparse_reader import SparseReader
 from omnigraph.spark.choice import default_settings
 from omnigraph.spark.job import Tag, failed_job
-from omnigraph.spark.session import (
-    SparkSettings,
-    is_connect,
-    session,
-)
+from omnigraph.spark.session import is_connect, session
+from omnigraph.spark.settings import SparkSettings
 from omnigraph.versioning.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -148,9 +145,12 @@ def _all_of(rows: "Iterable[Row]") -> "Iterable[Row]":
 def _cut_rows(
     batches: Iterator[pa.RecordBatch], first: int, last: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows from `first` up to `last`, and ask for no batch beyond it."""
+    """Yield the rows from `first` up to `last`, and ask for no batch beyond it.
+
+    A row is asked for even if none is kept: what has no value is found on the way to it.
+    """
     place = 0
-    while last is None or place < last:
+    while last is None or place < max(last, 1):
         batch = next(batches, None)
         if batch is None:
             return

@@ -29,9 +29,9 @@ from omnigraph.read.spark.frames import SnapshotFrames
 from omnigraph.read.spark.matches import ComputedColumn, EntityColumns, FrameMatches, join
 from omnigraph.schema.types import F64
 from omnigraph.schema.values import Value
+from omnigraph.storage.finding.texts import SCORE, TextIndex, index_in_memory, text_index, words_of
 from omnigraph.storage.reading import ADDRESS, read_columns, rows_at
 from omnigraph.storage.staging import Share, TablePlace, place_of, shares
-from omnigraph.storage.texts import SCORE, TextIndex, index_in_memory, text_index, words_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

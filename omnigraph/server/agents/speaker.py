@@ -19,7 +19,7 @@ from omnigraph.server.agents.visit import Visit
 from omnigraph.server.call import Answer, ServerCall
 from omnigraph.server.limits import Limits
 from omnigraph.server.refusal import refusal_of
-from omnigraph.server.route import Route
+from omnigraph.server.routes.route import Route
 
 _Found = TypeVar("_Found")
 _VISIT = "omnigraph.visit"

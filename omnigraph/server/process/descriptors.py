@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from omnigraph.server.logs import warn
+from omnigraph.server.monitoring.logs import warn
 
 # Tables, indexes and objects that are open beside the connections.
 _RESERVED = 256

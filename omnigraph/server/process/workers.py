@@ -14,7 +14,7 @@ from pathlib import Path
 
 from omnigraph.errors import ConfigError
 from omnigraph.frozen import dataclass
-from omnigraph.server.logs import log, warn
+from omnigraph.server.monitoring.logs import log, warn
 from omnigraph.server.process.shared import SharedTurns, first_of_back
 from omnigraph.server.process.sides import WorkerSides
 

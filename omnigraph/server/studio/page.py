@@ -13,7 +13,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.server.call import Answer, ServerCall, WholeAnswer, json_answer
 from omnigraph.server.handlers import ListedGraphShape
 from omnigraph.server.refusal import Refusal
-from omnigraph.server.route import Route
+from omnigraph.server.routes.route import Route
 from omnigraph.versioning.names import MAIN
 
 HTML = "text/html; charset=utf-8"

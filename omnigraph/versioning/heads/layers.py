@@ -71,6 +71,7 @@ class ColdHeads:
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Told] = OrderedDict()
         self._joined: tuple[tuple[Layer, ...], Told] = ((), {})
+        self._found: tuple[tuple[Layer, ...], dict[str, Head | None]] = ((), {})
         self._sought = 0
 
     def all(self, at: Table) -> Told:
@@ -89,6 +90,14 @@ class ColdHeads:
             return None
         if self._is_read(layers):
             return self.all(at).get(name)
+        if self._found[0] != layers:
+            self._found = layers, {}
+        known = self._found[1]
+        if name not in known:
+            known[name] = self._look_up(name, layers, at)
+        return known[name]
+
+    def _look_up(self, name: str, layers: tuple[Layer, ...], at: Table) -> Head | None:
         self._sought += 1
         ids = [_row_id(each, name) for each in layers]
         rows = at.scan([_NAME, _TEXT], pc.field(_NAME).isin(pa.array(ids, pa.utf8())))

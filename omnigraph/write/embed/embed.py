@@ -15,7 +15,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.spark.choice import Engine, FileWork, default_settings, runner_for_files
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
-from omnigraph.spark.session import SparkSettings
+from omnigraph.spark.settings import SparkSettings
 from omnigraph.storage.store import Store
 from omnigraph.syntax.problems import parse_choice
 from omnigraph.write.embed.parts import (
@@ -31,10 +31,10 @@ from omnigraph.write.embed.rewrite import EmbedMode, Rewrite
 from omnigraph.write.embed.row_filter import RowFilter, Select
 from omnigraph.write.embed.seed import Spec, read_spec, spec_of
 from omnigraph.write.filling import CacheFolder
-from omnigraph.write.load.files import File, files_at
 from omnigraph.write.load.options import SHOWN_VIOLATIONS
-from omnigraph.write.load.packing import packing_of
-from omnigraph.write.load.splits import Format, LoadSource, Split, splits_of
+from omnigraph.write.load.sources.files import File, files_at
+from omnigraph.write.load.sources.packing import packing_of
+from omnigraph.write.load.sources.splits import Format, LoadSource, Split, splits_of
 
 FilePath: TypeAlias = str | os.PathLike[str]
 Input: TypeAlias = FilePath | BinaryIO

@@ -19,9 +19,9 @@ from omnigraph.errors import Code, InputError, StorageError, Violation
 from omnigraph.frozen import dataclass
 from omnigraph.write.embed.rewrite import BadLine, CleanedRow, DueRow, KeptLine, LineStep, Rewrite
 from omnigraph.write.filling import MOST_NUMBERS
-from omnigraph.write.load.files import lines_of, too_long
-from omnigraph.write.load.records import is_utf8
-from omnigraph.write.load.splits import Format, Split
+from omnigraph.write.load.sources.files import lines_of, too_long
+from omnigraph.write.load.sources.records import is_utf8
+from omnigraph.write.load.sources.splits import Format, Split
 
 _BLOCK_BYTES = 8 << 20
 _BOM = b"\xef\xbb\xbf"

@@ -14,7 +14,7 @@ from omnigraph.schema.values import BadValue, coerce
 from omnigraph.write.embed.row_filter import RowFilter
 from omnigraph.write.embed.seed import Fields, Spec
 from omnigraph.write.embed.splice import JsonMembers
-from omnigraph.write.load.records import decode_line
+from omnigraph.write.load.sources.records import decode_line
 
 _LARGE = 1e38
 _SHAPE = 'write {"type": …, "data": {…}} or {"edge": …, "from": …, "to": …}'

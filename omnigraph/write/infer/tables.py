@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 from omnigraph.data.result import missing_package
 from omnigraph.errors import InputError, UnreadableError
 from omnigraph.frozen import dataclass
-from omnigraph.write.load.files import refuse_encoding
-from omnigraph.write.load.rows import is_network
-from omnigraph.write.load.spool import is_frame, to_stream
+from omnigraph.write.load.sources.files import refuse_encoding
+from omnigraph.write.load.sources.rows import is_network
+from omnigraph.write.load.sources.spool import is_frame, to_stream
 
 FILE_ENDINGS = (".csv", ".parquet", ".jsonl", ".ndjson", ".json", ".graphml")
 

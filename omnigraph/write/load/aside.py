@@ -10,8 +10,8 @@ import pyarrow as pa
 from omnigraph.frozen import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.store import Store
-from omnigraph.write.load.files import file_in
-from omnigraph.write.load.spool import write_part
+from omnigraph.write.load.sources.files import file_in
+from omnigraph.write.load.sources.spool import write_part
 
 Found = TypeVar("Found")
 

@@ -8,7 +8,7 @@ from omnigraph.versioning.repository import Repository
 from omnigraph.write.load.load import LoadTarget, load
 from omnigraph.write.load.loaded import Ingested
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.load.splits import LoadSource
+from omnigraph.write.load.sources.splits import LoadSource
 
 
 def ingest(

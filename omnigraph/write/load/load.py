@@ -49,7 +49,7 @@ from omnigraph.write.load.meet import Meeting
 from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.load.replaced import ReplacedRows
 from omnigraph.write.load.request import LoadRequest, content_of
-from omnigraph.write.load.splits import LoadSource, Split, estimate_rows, splits_of
+from omnigraph.write.load.sources.splits import LoadSource, Split, estimate_rows, splits_of
 from omnigraph.write.load.stage import Stage, StagedSplit, unpack_violations
 
 # So many bytes of values, addresses or violations come back from all tasks of a job together.

@@ -22,7 +22,6 @@ from omnigraph.write.load.checks import BrokenValues
 from omnigraph.write.load.image import Image
 from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.meet import Meeting
-from omnigraph.write.load.records import RecordRows
 from omnigraph.write.load.rules import (
     CardinalityRule,
     ExistsRule,
@@ -30,7 +29,8 @@ from omnigraph.write.load.rules import (
     RuleReading,
     UniqueRule,
 )
-from omnigraph.write.load.splits import Split, blocks
+from omnigraph.write.load.sources.records import RecordRows
+from omnigraph.write.load.sources.splits import Split, blocks
 from omnigraph.write.load.stage import StagedSplit
 
 _LONGEST_SHOWN = 80

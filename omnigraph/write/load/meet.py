@@ -16,7 +16,7 @@ from omnigraph.schema.catalog import StoredType, embedded_in
 from omnigraph.storage.reading import ADDRESS, Addresses
 from omnigraph.storage.staging import TablePlace, bytes_per_row
 from omnigraph.write.load.loaded import LoadMode
-from omnigraph.write.load.records import RecordRows
+from omnigraph.write.load.sources.records import RecordRows
 from omnigraph.write.upsert import find_places, keep_unnamed
 
 _EMBEDDED_ROWS = 4_096

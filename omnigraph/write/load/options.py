@@ -11,7 +11,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.spark.choice import Engine, default_settings
 from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
-from omnigraph.spark.session import SparkSettings
+from omnigraph.spark.settings import SparkSettings
 from omnigraph.syntax.problems import parse_choice
 from omnigraph.write.load.loaded import LoadMode
 

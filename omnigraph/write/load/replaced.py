@@ -22,7 +22,7 @@ from omnigraph.storage.staging import (
 )
 from omnigraph.storage.table import Table
 from omnigraph.write.load.aside import Aside
-from omnigraph.write.load.files import file_in
+from omnigraph.write.load.sources.files import file_in
 
 # So many bytes of addresses travel with the answer of a task; more go through a file of the store.
 _MOST_HELD = 8_000

@@ -8,7 +8,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.versioning.names import normalize_name
 from omnigraph.write.counts import RowCounts
 from omnigraph.write.load.loaded import LoadMode
-from omnigraph.write.load.splits import LoadSource
+from omnigraph.write.load.sources.splits import LoadSource
 
 
 @dataclass(frozen=True, slots=True)

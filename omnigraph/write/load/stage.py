@@ -26,10 +26,10 @@ from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.load.aside import Answer, Aside
 from omnigraph.write.load.gathered import GatheredKeys, KeyWriter
 from omnigraph.write.load.meet import Meeting, MetRows, known_ids
-from omnigraph.write.load.records import Block, RecordRows
 from omnigraph.write.load.replaced import ReplacedRows, keep_addresses
 from omnigraph.write.load.rules import RuleReading, compared_columns, has_known_ids
-from omnigraph.write.load.splits import Split, blocks
+from omnigraph.write.load.sources.records import Block, RecordRows
+from omnigraph.write.load.sources.splits import Split, blocks
 from omnigraph.write.upsert import find_places, find_unchanged
 
 _MOST_BUFFERED = 64 << 20

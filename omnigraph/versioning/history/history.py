@@ -1,0 +1,222 @@
+"""History: walks the graph of commits, at a cost that grows with the distance walked."""
+
+import heapq
+from collections.abc import Collection, Iterable, Iterator
+
+from omnigraph.errors import CommitNotFoundError
+from omnigraph.storage.table import Table
+from omnigraph.versioning.commit import Commit, CommitKind
+from omnigraph.versioning.heads.head import Head
+from omnigraph.versioning.manifest.commit_cache import most_like
+from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+
+# Versions whose commits are read at once; a long walk reads more and more of them.
+_PAGE, _LONGEST_PAGE = 64, 1_024
+# With more commits than that on so many versions, most belong to branches that are not walked.
+_CROWD = 16
+_ONE, _OTHER, _STALE = 1, 2, 4
+_BOTH = _ONE | _OTHER
+
+
+def log(
+    repository: Repository, branch: str = MAIN, *, after: str | None = None
+) -> Iterator[Commit]:
+    """Yield the commits of a branch, newest first; `after` continues behind one of them."""
+    walk = Walk(repository)
+    commit: Commit | None
+    if after is None:
+        commit = repository.manifest.head_commit(branch, walk.at)
+    else:
+        commit = walk.parent(repository.commit(after))
+    while commit is not None:
+        yield commit
+        commit = walk.parent(commit)
+
+
+def since(repository: Repository, branch: str, commit_id: str | None) -> Iterator[Commit]:
+    """Yield the commits of a branch after one of them, oldest first.
+
+    By default they start behind the first one, or behind the oldest that no cleanup has removed
+    the tables of since. Commits that changed no content are left out. Raises CommitNotFoundError
+    when the branch never stood at the commit.
+    """
+    at = repository.manifest.newest()
+    buried = repository.manifest.buried(at) if commit_id is None else set()
+    later: list[Commit] = []
+    for commit in log(repository, branch):
+        if commit.id == commit_id or not commit.table_versions.isdisjoint(buried):
+            break
+        later.append(commit)
+    else:
+        if commit_id is not None:
+            raise CommitNotFoundError(f"'{branch}' never stood at {commit_id}")
+    if commit_id is None:
+        del later[-1:]  # what was before it is not known
+    return (commit for commit in reversed(later) if commit.kind is not CommitKind.PHYSICAL)
+
+
+def snapshot_at_version(repository: Repository, version: int, branch: str = MAIN) -> Snapshot:
+    """Pin the commit with which a branch reached a version."""
+    walk = Walk(repository)
+    head = repository.manifest.head_commit(branch, walk.at)
+    for commit in walk.down_to(head, version):
+        if commit.version == version:
+            repository.refuse_cleaned(commit.id, walk.at)
+            return repository.pin(commit)
+    raise CommitNotFoundError(f"'{branch}' never had version {version}")
+
+
+def merge_bases(repository: Repository, one: str, other: str) -> tuple[Commit, ...]:
+    """Return the best common ancestors of two commits, newest first; several after a criss-cross.
+
+    Commits are visited by falling version: when one is reached, all its descendants have been
+    visited, and nothing older than the bases is read.
+    """
+    descent = _Descent(repository, one, other)
+    bases: list[Commit] = []
+    while any(not mark & _STALE for mark in descent.waiting):
+        commit, mark = descent.next()
+        if mark == _BOTH:
+            bases.append(commit)
+            mark |= _STALE
+        descent.go_on(commit, mark)
+    return tuple(base for base in bases if not descent.marks[base.id] & _STALE)
+
+
+def merge_base(repository: Repository, one: str, other: str) -> Commit:
+    """Return the newest common ancestor of two commits; any two have one."""
+    return merge_bases(repository, one, other)[0]
+
+
+def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int]:
+    """Return how many commits each of two commits has that the other does not descend from."""
+    descent = _Descent(repository, one, other)
+    while any(mark != _BOTH for mark in descent.waiting):
+        descent.go_on(*descent.next())
+    found = list(descent.marks.values())
+    return found.count(_ONE), found.count(_OTHER)
+
+
+class _Descent:
+    """The walk down from two commits by falling version, with marks of who leads to each commit."""
+
+    def __init__(self, repository: Repository, one: str, other: str) -> None:
+        self._walk = Walk(repository)
+        self._queue: list[tuple[int, str]] = []
+        self.marks: dict[str, int] = {}
+        self._visit(repository.commit(one, self._walk.at), _ONE)
+        self._visit(repository.commit(other, self._walk.at), _OTHER)
+
+    @property
+    def waiting(self) -> Iterator[int]:
+        """The marks of the commits that were reached and not looked at yet."""
+        return (self.marks[commit_id] for _, commit_id in self._queue)
+
+    def next(self) -> tuple[Commit, int]:
+        """Return the newest commit that waits, and its mark."""
+        _, commit_id = heapq.heappop(self._queue)
+        return self._walk.commit(commit_id), self.marks[commit_id]
+
+    def go_on(self, commit: Commit, mark: int) -> None:
+        """Reach the parents of a commit, which hand its mark down."""
+        for parent in self._walk.parents(commit):
+            self._visit(parent, mark)
+
+    def _visit(self, commit: Commit, mark: int) -> None:
+        if commit.id not in self.marks:
+            heapq.heappush(self._queue, (-commit.version, commit.id))
+        self.marks[commit.id] = self.marks.get(commit.id, 0) | mark
+
+
+def containing(
+    repository: Repository, at: Table, commit_ids: Collection[str], heads: Iterable[Head]
+) -> dict[str, Head]:
+    """Return, for each of some commits, the first of some heads that descends from it, if any."""
+    walk = Walk(repository, at)
+    known = repository.manifest.commits(commit_ids, at)
+    oldest = min((commit.version for commit in known.values()), default=0)
+    found: dict[str, Head] = {}
+    seen: set[str] = set()
+    for head in heads:
+        if len(found) == len(known):
+            break
+        waiting = [walk.commit(head.commit)]
+        while waiting and len(found) < len(known):
+            commit = waiting.pop()
+            if commit.id in known:
+                found.setdefault(commit.id, head)
+            if commit.id not in seen and commit.version > oldest:
+                waiting += walk.parents(commit)
+            seen.add(commit.id)
+    return found
+
+
+class Walk:
+    """Follows parents in one version of the manifest.
+
+    Where few branches have commits of about the same version, all these are read at once. In a
+    crowd, each commit is looked up by its id.
+    """
+
+    def __init__(self, repository: Repository, at: Table | None = None) -> None:
+        self._repository = repository
+        self.at = at or repository.manifest.newest()
+        self._versions = _PAGE
+        self._page: dict[str, Commit] = {}
+        self._crowded_down_to: int | None = None
+
+    def commit(self, commit_id: str) -> Commit:
+        """Return a commit that another one names."""
+        found = self._find([commit_id]).get(commit_id)
+        if found is None:
+            raise CommitNotFoundError(f"commit {commit_id} is gone")
+        return found
+
+    def parents(self, commit: Commit) -> list[Commit]:
+        """Return the parents of a commit, the one on its own branch first."""
+        found = self._known(commit.parents)
+        if len(found) < len(commit.parents):
+            self._turn_page(commit)
+            found = self._find(commit.parents)
+        missing = [each for each in commit.parents if each not in found]
+        if missing:
+            raise CommitNotFoundError(f"commit {commit.id} came from {missing[0]}, which is gone")
+        return [found[each] for each in commit.parents]
+
+    def _known(self, ids: Collection[str]) -> dict[str, Commit]:
+        found = {each: self._page[each] for each in ids if each in self._page}
+        left = [each for each in ids if each not in found]
+        return found | self._repository.manifest.cached(left)
+
+    def _find(self, ids: Collection[str]) -> dict[str, Commit]:
+        found = self._known(ids)
+        left = [each for each in ids if each not in found]
+        return found | self._repository.manifest.commits(left, self.at) if left else found
+
+    def _turn_page(self, commit: Commit) -> None:
+        """Read the page of the versions before that of a commit, unless there is a crowd."""
+        last = commit.version - 1
+        if self._crowded_down_to is not None and last >= self._crowded_down_to:
+            return
+        room = max(_PAGE, most_like(commit))
+        self._versions = min(self._versions, room)
+        least, most = last - self._versions + 1, min(self._versions * _CROWD, room)
+        page = self._repository.manifest.page(self.at, (least, last), most)
+        if page is None:
+            self._crowded_down_to, self._versions = least, _PAGE
+        else:
+            self._page = page
+            self._versions = min(self._versions * 2, _LONGEST_PAGE)
+
+    def parent(self, commit: Commit) -> Commit | None:
+        """Return the commit that a commit followed on its branch."""
+        return self.parents(commit)[0] if commit.parents else None
+
+    def down_to(self, commit: Commit, version: int) -> Iterator[Commit]:
+        """Yield a commit and those before it on its branch, down to a version."""
+        current: Commit | None = commit
+        while current is not None and current.version >= version:
+            yield current
+            current = self.parent(current)

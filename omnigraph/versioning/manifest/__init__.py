@@ -1,0 +1,8 @@
+"""Manifest: the table of all commits and heads, what was read of it, and its format.
+
+commit_cache  commits that were read, those used last kept longest
+records       the rows of the manifest, and the commit that a row records
+manifest      the `__manifest` table: all commits, and the head of every branch
+freshness     whether the manifest was read so recently that a guard on that version still holds
+format        the format stamp of the manifest, and the steps that bring an old one up to date
+"""

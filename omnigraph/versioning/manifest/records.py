@@ -1,0 +1,199 @@
+"""Records: the rows of the manifest, and the commit that a row records."""
+
+import json
+import sys
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from omnigraph.errors import FormatUnreadableError
+from omnigraph.storage import layout
+from omnigraph.storage.table import Table
+from omnigraph.versioning.commit import (
+    Commit,
+    CommitKind,
+    Models,
+    TableState,
+    Touched,
+    commit_row_id,
+)
+from omnigraph.versioning.names import MAIN
+
+STAMP = "omnigraph:internal_schema_version"
+FIRST_COMMIT = "omnigraph:first_commit"
+PRIMARY_KEY = "lance-schema:unenforced-primary-key"
+FORMAT = layout.FORMAT
+COMMIT_ROW = "graph_commit"
+_MOST_DIGITS = 9
+_SHOWN = 40
+
+
+def stamp_of(at: Table) -> int:
+    """Return the format of a manifest; one without a stamp has the first.
+
+    Raises FormatUnreadableError when the stamp is not the number of a format.
+    """
+    stored: bytes = (at.schema.metadata or {}).get(STAMP.encode(), b"1")
+    if not stored.isdigit() or len(stored) > _MOST_DIGITS or not int(stored):
+        shown = stored[:_SHOWN].decode(errors="replace")
+        raise FormatUnreadableError(
+            f"expected the number of the graph's format, found '{shown}'",
+            hint="its manifest is damaged, or something else wrote it; restore a backup",
+        )
+    return int(stored)
+
+
+def first_commit(at: Table) -> str:
+    """Return the id of the commit with which a graph began."""
+    stored: bytes = (at.schema.metadata or {}).get(FIRST_COMMIT.encode(), b"")
+    return stored.decode()
+
+
+def new_manifest(commit: Commit) -> pa.Table:
+    """Return the first rows of a manifest; its schema holds the stamp and the first commit."""
+    key = pa.field("object_id", pa.utf8(), nullable=False, metadata={PRIMARY_KEY: "true"})
+    schema = pa.schema(
+        [
+            key,
+            pa.field("object_type", pa.utf8(), nullable=False),
+            pa.field("location", pa.utf8()),
+            pa.field("metadata", pa.utf8()),
+            pa.field("base_objects", pa.list_(pa.utf8())),
+            pa.field("table_key", pa.utf8()),
+            pa.field("table_version", pa.uint64()),
+            pa.field("table_branch", pa.utf8()),
+            pa.field("row_count", pa.uint64()),
+        ],
+        metadata={STAMP: str(FORMAT), FIRST_COMMIT: commit.id},
+    )
+    tables = [
+        {
+            "object_id": f"table:{key}",
+            "object_type": "table",
+            "location": state.path,
+            "table_key": key,
+        }
+        for key, state in commit.tables.items()
+    ]
+    first = pa.Table.from_pylist(tables, schema=schema)
+    return pa.concat_tables([first, commit_rows(commit, commit.tables, schema)])
+
+
+def commit_rows(commit: Commit, changed: Iterable[str], schema: pa.Schema) -> pa.Table:
+    """Return the rows of a commit: the new table versions, and the record of the commit itself."""
+    rows: list[dict[str, object]] = [
+        {
+            "object_id": f"version:{key}@{state.version}",
+            "object_type": "table_version",
+            "location": state.path,
+            "table_key": key,
+            "table_version": state.version,
+            "table_branch": None if state.branch == MAIN else state.branch,
+            "row_count": state.row_count,
+        }
+        for key in changed
+        if (state := commit.tables.get(key)) is not None
+    ]
+    record = {
+        "object_id": commit_row_id(commit.id),
+        "object_type": COMMIT_ROW,
+        "location": place_in_history(commit.version),
+        "metadata": _encoded(commit),
+        "table_key": None if commit.parent is None else commit_row_id(commit.parent),
+        "base_objects": [commit_row_id(parent) for parent in commit.parents],
+        "table_version": commit.version,
+        "table_branch": commit.branch,
+    }
+    return pa.Table.from_pylist([*rows, record], schema=schema)
+
+
+def operation_rows(operation_id: str, commit: Commit, schema: pa.Schema) -> pa.Table:
+    """Return the row by which the commit of an operation is found."""
+    row = {
+        "object_id": f"operation:{commit.id}",
+        "object_type": "operation",
+        "location": operation_place(operation_id),
+        "metadata": commit.id,
+    }
+    return pa.Table.from_pylist([row], schema=schema)
+
+
+def operation_place(operation_id: str) -> str:
+    """Return the location of the row of an operation."""
+    return f"operation/{operation_id}"
+
+
+def place_in_history(version: int) -> str:
+    """Return the location of a commit's record: its version as text that sorts like the number.
+
+    Lance accepts no conditions on unsigned columns, so versions cannot be looked up as numbers.
+    """
+    return f"history/{version:020d}"
+
+
+def matching_commits(rows: pa.Table, ids: list[str]) -> dict[str, Commit]:
+    """Return the commits with these ids among those that rows record."""
+    wanted = {commit_row_id(each) for each in ids}
+    names, records = rows["object_id"].to_pylist(), rows["metadata"].to_pylist()
+    found = (
+        decode_commit(text) for name, text in zip(names, records, strict=True) if name in wanted
+    )
+    return {commit.id: commit for commit in found}
+
+
+def decode_commit(text: str) -> Commit:
+    """Return the commit that a record holds."""
+    record = json.loads(text)
+    # The names are the same in all commits, and there are as many of them as commits and tables.
+    models = {key: _models(pairs) for key, pairs in record.pop("models", {}).items()}
+    tables = {
+        sys.intern(key): TableState(
+            sys.intern(path), version, rows, sys.intern(branch), models.get(key, ())
+        )
+        for key, (path, version, rows, branch) in record.pop("tables").items()
+    }
+    touched = {key: _touched(*each) for key, each in record.pop("touched", {}).items()}
+    kind = CommitKind(record.pop("kind"))
+    affected = record.pop("affected", None)
+    return Commit(
+        parents=tuple(record.pop("parents")),
+        kind=kind,
+        tables=tables,
+        touched=touched,
+        affected=None if affected is None else tuple(affected),
+        **record,
+    )
+
+
+def _encoded(commit: Commit) -> str:
+    models = {key: state.models for key, state in commit.tables.items() if state.models}
+    touched = {key: [each.rows, each.columns] for key, each in commit.touched.items()}
+    record = {
+        "id": commit.id,
+        "parents": commit.parents,
+        "branch": commit.branch,
+        "version": commit.version,
+        "kind": commit.kind,
+        "created_at": commit.created_at,
+        "operation_id": commit.operation_id,
+        "schema": commit.schema,
+        "actor": commit.actor,
+        "message": commit.message,
+        "affected": commit.affected,
+        "request": commit.request,
+        "tables": {
+            key: [state.path, state.version, state.row_count, state.branch]
+            for key, state in commit.tables.items()
+        },
+        **({"models": models} if models else {}),
+        **({"touched": touched} if touched else {}),
+    }
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+
+
+def _models(pairs: Iterable[tuple[str, str]]) -> Models:
+    return tuple((sys.intern(identity), sys.intern(model)) for identity, model in pairs)
+
+
+def _touched(rows: Iterable[str], columns: Iterable[str] | None) -> Touched:
+    return Touched(tuple(rows), None if columns is None else tuple(map(sys.intern, columns)))

@@ -1,0 +1,88 @@
+"""A change looks up the rows that it cannot know by itself, and no others."""
+
+from collections.abc import Sequence
+
+import pyarrow.compute as pc
+import pytest
+
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
+from omnigraph.data.values import lookup
+from omnigraph.storage.reading import batches_where
+from omnigraph.storage.table import Table
+from tests.changes.statements import city, link, person
+from tests.changes.town import do, ends, refused
+
+
+@pytest.fixture
+def looked_up(settled: Graph, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The types in which rows were looked up, in this order."""
+    states = settled.snapshot().commit.tables
+    names = {state.path: key.partition(":")[2] for key, state in states.items()}
+    found: list[str] = []
+    read = batches_where
+
+    def noted(
+        table: Table, columns: Sequence[str], where: pc.Expression | None, *, packed: bool = False
+    ) -> object:
+        found.append(names[table.path])
+        return read(table, columns, where, packed=packed)
+
+    monkeypatch.setattr(lookup, "batches_where", noted)
+    return found
+
+
+def test_an_edge_whose_id_is_made_is_not_looked_for(settled: Graph, looked_up: list[str]) -> None:
+    do(settled, link("Knows", "ada", "cy"))
+
+    assert set(looked_up) == {"Person"}
+    assert ("ada", "cy") in ends(settled, "Knows")
+
+
+def test_an_end_that_is_added_with_its_edge_is_not_looked_for(
+    settled: Graph, looked_up: list[str]
+) -> None:
+    do(settled, person("dan"), link("Knows", "dan", "dan"))
+
+    assert looked_up == ["Person"], "whether there is a dan already"
+    assert ("dan", "dan") in ends(settled, "Knows")
+
+
+def test_an_end_that_is_nowhere_is_missed_beside_one_that_is_added(settled: Graph) -> None:
+    added = person("dan"), link("Knows", "dan", "ada")
+
+    assert len(refused(settled, *added, link("Knows", "dan", "nobody"))) == 1
+    assert len(refused(settled, *added, link("Knows", "nobody", "dan"))) == 1
+
+
+def test_several_edges_of_one_change_are_all_there(settled: Graph) -> None:
+    before = len(ends(settled, "Knows"))
+    do(settled, *(link("Knows", "ada", "bob") for _ in range(3)), link("Knows", "cy", "bob"))
+
+    assert len(ends(settled, "Knows")) == before + 4
+
+
+def test_an_end_in_a_table_that_did_not_change_is_looked_for_once(
+    settled: Graph, looked_up: list[str]
+) -> None:
+    do(settled, person("dan"), link("Lives", "dan", "rom"))
+    assert "City" in looked_up
+    looked_up.clear()
+
+    do(settled, person("eve"), link("Lives", "eve", "rom"))
+
+    assert "City" not in looked_up
+    assert {("dan", "rom"), ("eve", "rom")} <= {*ends(settled, "Lives")}
+
+
+def test_an_end_that_goes_or_comes_meanwhile_is_looked_for_again(settled: Graph) -> None:
+    other = open_graph(settled.uri, durable=False)
+    do(settled, person("dan"), link("Lives", "dan", "rom"))
+    assert len(refused(settled, person("eve"), link("Lives", "eve", "oslo"))) == 1
+
+    do(other, 'delete City where slug = "rom"')
+    do(other, city("oslo"))
+
+    assert len(refused(settled, person("eve"), link("Lives", "eve", "rom"))) == 1
+    do(settled, person("eve"), link("Lives", "eve", "oslo"))
+    assert ends(settled, "Lives") == [("ada", "ulm"), ("eve", "oslo")]

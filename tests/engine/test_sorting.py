@@ -1,0 +1,58 @@
+"""Rows are sorted by several keys as NumPy does it, whatever their numbers are."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from omnigraph.data.derived.codes import number_combinations
+from omnigraph.data.derived.numbering import is_row_range
+from omnigraph.data.derived.sorting import are_sorted, sort_places
+
+ROWS = 3_000
+KEYS: dict[str, "Callable[[np.random.Generator], np.ndarray]"] = {
+    "few": lambda chance: chance.integers(-5, 5, ROWS),
+    "narrow": lambda chance: chance.integers(0, 3, ROWS).astype(np.int32),
+    "whole of 32 bits": lambda chance: chance.integers(-(2**31), 2**31 - 1, ROWS, dtype=np.int32),
+    "half": lambda chance: chance.integers(0, 2**40, ROWS),
+    "all": lambda chance: chance.integers(-(2**63), 2**63 - 1, ROWS),
+    "unsigned": lambda chance: chance.integers(0, 2**64 - 1, ROWS, dtype=np.uint64),
+    "large unsigned": lambda chance: chance.integers(2**64 - 9, 2**64 - 1, ROWS, dtype=np.uint64),
+    "floats": lambda chance: chance.normal(size=ROWS).round(1),
+    "sorted": lambda chance: np.sort(chance.integers(0, ROWS // 9, ROWS)),
+    "one": lambda _: np.full(ROWS, 2**63 - 1),
+}
+
+
+@pytest.mark.parametrize("first", KEYS)
+@pytest.mark.parametrize("second", KEYS)
+def test_the_first_key_decides_first_and_equals_stay_in_their_order(
+    first: str, second: str
+) -> None:
+    chance = np.random.default_rng(7)
+    keys = [KEYS[name](chance) for name in (first, second, "few", "half", first, "narrow")]
+
+    for count in range(1, len(keys) + 1):
+        assert np.array_equal(sort_places(keys[:count], ROWS), np.lexsort(keys[:count][::-1]))
+
+
+def test_rows_that_are_sorted_already_keep_their_places() -> None:
+    chance = np.random.default_rng(7)
+    first = np.sort(chance.integers(0, 40, ROWS))
+    second = np.concatenate([np.sort(chance.integers(0, 9, n)) for n in np.bincount(first)])
+
+    assert is_row_range(sort_places([first, second], ROWS))
+    assert is_row_range(sort_places([], ROWS))
+    assert are_sorted([first, second])
+    assert not are_sorted([second, first])
+    assert not are_sorted([np.append(first, first[-1] - 1)])
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 20_000])
+def test_the_first_row_of_each_number_is_found_in_sorted_numbers_too(count: int) -> None:
+    codes = np.repeat(np.arange(-(-count // 3)), 3)[:count]
+
+    first, groups = number_combinations([codes], count)
+
+    assert first.tolist() == list(range(0, count, 3))
+    assert np.array_equal(groups, codes)
