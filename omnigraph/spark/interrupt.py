@@ -5,13 +5,21 @@ waits. Py4J cannot do that: nothing is cancelled, and the tasks go on. Here anot
 which has a connection of its own. And a KeyboardInterrupt inside a call of Py4J can come out as an
 error of the network, so the main thread makes no long ones: it waits for a thread that does. That
 thread may not have begun its job when Ctrl-C comes, so it is told that nobody waits any more.
+
+A handler runs between any two steps of the main thread, which may hold a lock just then: one that
+takes it waits for ever. Starting a thread takes one, so the thread that asks the JVM is there
+already, and the handler only puts a request into a queue that is made for that.
 """
 
 import logging
+import os
 import signal
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from functools import cache
+from queue import SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -23,9 +31,13 @@ Result = TypeVar("Result")
 Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | None
 
 _CANCEL_SECONDS = 5.0
+# A signal that comes just before the main thread begins to wait does not wake it.
+_WAIT_SECONDS = 0.2
 _PY4J = logging.getLogger("py4j")
-# Set by a Ctrl-C that came to our handler, for whoever has to tell it from an error of the network.
-_came = threading.Event()
+# Not empty after a Ctrl-C that came to our handler, for whoever has to tell it from an error of the
+# network.
+_came: list[int] = []
+_asked: "SimpleQueue[tuple[SparkContext, threading.Event]]" = SimpleQueue()
 _SILENT = logging.CRITICAL + 1
 
 
@@ -48,6 +60,8 @@ def interruptible(
 
     try:
         _started(spark, run)
+        while not answer.done():
+            wait((answer,), _WAIT_SECONDS)
         return answer.result()
     except BaseException:
         gone.set()
@@ -63,7 +77,7 @@ def _started(spark: "SparkSession", run: Callable[[], None]) -> None:
     try:
         inheriting = inheritable_thread_target(spark)(run)
     except Py4JError:
-        if _came.is_set():
+        if _came:
             raise KeyboardInterrupt from None
         raise
     threading.Thread(target=inheriting, daemon=True).start()
@@ -81,11 +95,15 @@ def cancel_on_interrupt(context: "SparkContext", before: Handler) -> None:
         restore(before)
         return
 
+    process = os.getpid()
+    _start_asking(process)
+
     def handle(number: int, frame: FrameType | None) -> None:
-        _came.set()
-        asking = threading.Thread(target=_cancel, args=(context,), daemon=True)
-        asking.start()
-        asking.join(_CANCEL_SECONDS)
+        _came.append(number)
+        if os.getpid() == process:  # a forked child has nobody who asks, and no jobs
+            answered = threading.Event()
+            _asked.put((context, answered))
+            answered.wait(_CANCEL_SECONDS)
         signal.default_int_handler(number, frame)
 
     restore(handle)
@@ -105,13 +123,22 @@ def leave(before: Handler) -> None:
     restore(before)
 
 
-def _cancel(context: "SparkContext") -> None:
-    from py4j.protocol import Py4JError
+@cache
+def _start_asking(process: int) -> None:
+    """Start the thread of a process that asks the JVM; once is enough for all its sessions."""
+    threading.Thread(target=_ask, daemon=True).start()
 
-    try:
+
+def _ask() -> None:
+    while True:
+        context, answered = _asked.get()
+        _cancel(context)
+        answered.set()
+
+
+def _cancel(context: "SparkContext") -> None:
+    with suppress(Exception):  # it was stopped meanwhile, and whoever comes next is asked for too
         context.cancelAllJobs()
-    except (Py4JError, AttributeError):  # it was stopped meanwhile
-        return
 
 
 def _quieten_py4j() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -15,7 +16,8 @@ from typing import Any
 SECONDS = 240
 
 PRELUDE = """
-import json, os, signal, sys, threading, time
+import faulthandler, json, os, signal, sys, threading, time
+faulthandler.register(signal.SIGUSR2)
 from omnigraph.spark.progress import NO_PROGRESS
 from omnigraph.spark.session import is_running, session, stop
 from omnigraph.spark.settings import SparkSettings
@@ -95,7 +97,13 @@ class Driver:
             return self._lines.get(timeout=SECONDS)
         except Empty:
             said = f"line {self._count} did not come within {SECONDS} s"
-            raise AssertionError(f"{said}: {self.complaints()}") from None
+            raise AssertionError(f"{said}: {self._stacks()}") from None
+
+    def _stacks(self) -> str:
+        """Return what the process complained of, and what each of its threads is doing."""
+        self.process.send_signal(signal.SIGUSR2)
+        eventually(lambda: "Current thread" in self.complaints(), 5)
+        return self.complaints()
 
     def complaints(self) -> str:
         self.errors.seek(0)

@@ -208,6 +208,25 @@ say(felt=felt == len(delays), left=left, rows=rows(spark))
     assert next(told) == {"felt": True, "left": 0, "rows": [0, 1, 2, 3]}
 
 
+def test_ctrl_c_that_does_not_wake_the_main_thread_is_felt(tmp_path: Path) -> None:
+    """As one that comes just before it begins to wait, or that the system gives to another."""
+    told = _told(
+        """
+spark = session(SparkSettings("local[1]"))
+rows(spark)
+threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    rows(spark, slow)
+except KeyboardInterrupt:
+    say(felt=True)
+say(rows=rows(spark))
+""",
+        tmp_path,
+    )
+    assert [next(told), next(told)] == [{"felt": True}, {"rows": [0, 1, 2, 3]}]
+
+
 def test_nothing_is_left_when_the_driver_is_killed(seen: Seen) -> None:
     assert seen.was_seen
     assert seen.all_gone
