@@ -125,9 +125,16 @@ def _run(name: str, share: float, part: int) -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """Return the commit of the working tree, marked where it has changes of its own."""
-    told = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
-    return subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip()
+    """Return the commit of the working tree, marked where more than a record has changed."""
+    commit = _git("describe", "--always", "--exclude", "*")
+    changed = _git("status", "--porcelain", "--", ".", ":!bench/results", ":!docs/benchmarks.md")
+    return f"{commit}-dirty" if changed else commit
+
+
+def _git(*command: str) -> str:
+    """Return what a command of Git says."""
+    said = subprocess.run(["git", *command], capture_output=True, text=True, check=True)
+    return said.stdout.strip()
 
 
 if __name__ == "__main__":
