@@ -1,6 +1,7 @@
 """Numbers that are compared as a processor does compare as the language says."""
 
 from itertools import product
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,7 +18,7 @@ ORDERS = [
     Operator.GREATER,
     Operator.GREATER_EQUAL,
 ]
-NUMBERS = {
+NUMBERS: dict[pa.DataType, list[Any]] = {
     pa.int32(): [-(2**31), -1, 0, 7, 2**31 - 1],
     pa.uint32(): [0, 7, 2**32 - 1],
     pa.int64(): [-(2**63), -1, 0, 2**53 + 1, 2**63 - 1],
