@@ -73,6 +73,22 @@ def test_a_value_is_found_by_its_code_in_all_rows_or_some(value: str) -> None:
     assert coded.equals(some, value).tolist() == [texts[each] == value for each in some]
 
 
+@pytest.mark.parametrize("count", [30, 3_000])
+@pytest.mark.parametrize("condition", ['kind = "a"', 'kind in ["a"]', 'kind < "b"'])
+def test_rows_that_a_change_looks_at_have_their_own_texts(
+    count: int, condition: str, tmp_path: Path
+) -> None:
+    graph = og.init(tmp_path / "g", "node T { slug: String @key  kind: String }", durable=False)
+    rows = [{"slug": str(9_999 - at), "kind": "ab"[at * at % 7 % 2]} for at in range(count)]
+    graph.load(rows, type="T")
+    graph.query('query q() { match { $t: T { kind: "a" } } return { count(*) as n } }')
+
+    graph.branch().mutate(f"query q() {{ delete T where {condition} }}")
+
+    left = graph.query("query q() { match { $t: T } return { $t.slug as s } }")
+    assert {row["s"] for row in left} == {row["slug"] for row in rows if row["kind"] == "b"}
+
+
 def test_a_text_is_compared_with_one_value_as_with_others(tmp_path: Path) -> None:
     graph = og.init(tmp_path / "g", "node T { slug: String @key  kind: String? }")
     kinds = ["a", "b", None, "a"]

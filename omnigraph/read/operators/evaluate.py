@@ -302,6 +302,8 @@ class Evaluation:
         known = isinstance(right, Constant | ParamRef | Now | ListOf)
         if not known or not isinstance(reader, DenseReader) or len(domain.types) != 1:
             return None
+        if not domain.is_stored:
+            return None
         coded = reader.coded(domain.types[0], left.property, len(codes), one=one)
         if coded is None or codes.min(initial=0) < 0:
             return None
