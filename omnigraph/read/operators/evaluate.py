@@ -7,11 +7,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.data.derived.coded_column import CodedColumn
+from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.values.columns import convert_each
 from omnigraph.data.values.comparison import (
     Operand,
     broadcast,
+    can_compare_plainly,
     compare,
+    compare_plainly,
     contains,
     equals_any,
     is_member,
@@ -65,11 +69,44 @@ class Evaluation:
         """Return for each row whether the predicate is true."""
         if isinstance(predicate, TextMatch):
             return self._match_text(predicate)
-        truth = broadcast(self.truth(predicate), self.rows.count)
-        if truth.null_count:
-            truth = pc.fill_null(truth, fill_value=False)
-        found: Mask = truth.to_numpy(zero_copy_only=False)
+        match predicate:
+            case Comparison(PropertyRef() as left, operator, right) if is_text(left.type):
+                return self._compare_texts(left, operator, right)
+            case Comparison(PropertyRef() as left, operator, Constant() | ParamRef() as right):
+                if can_compare_plainly(left.type, operator, right.type):
+                    return self._compare_numbers(left, operator, right)
+        return self._to_mask(self.truth(predicate))
+
+    def _to_mask(self, truth: Operand) -> Mask:
+        known = broadcast(truth, self.rows.count)
+        if known.null_count:
+            known = pc.fill_null(known, fill_value=False)
+        found: Mask = known.to_numpy(zero_copy_only=False)
         return found
+
+    def _compare_texts(self, left: PropertyRef, operator: Operator, right: Expr) -> Mask:
+        """Compare texts by codes where they have some; which one is theirs takes no text at all."""
+        known = isinstance(right, Constant | ParamRef) and operator is Operator.EQUAL
+        coded = self._find_codes(left, right, one=known)
+        if coded is None:
+            return self._to_mask(self._compare(left, operator, right))
+        column, ordinals = coded
+        value = self.execution.constant(right) if isinstance(right, Constant | ParamRef) else None
+        if known and isinstance(value, str):
+            return column.equals(ordinals, value)
+        return column.holds(ordinals, partial(self._compare_values, operator, right, left))
+
+    def _compare_numbers(
+        self, left: PropertyRef, operator: Operator, right: Constant | ParamRef
+    ) -> Mask:
+        """Compare numbers where they are, without the bits that Arrow makes of what is true."""
+        column = self.value(left)
+        found = compare_plainly(column, operator, self.execution.constant(right))
+        return (
+            self._to_mask(compare(column, operator, self._scalar(right)))
+            if found is None
+            else found
+        )
 
     def count(self, predicates: Iterable[Predicate]) -> int:
         """Return for how many rows all predicates are true."""
@@ -153,8 +190,11 @@ class Evaluation:
                 found = pa.array(self._match_text(predicate))
                 return pc.if_else(self.value(field).is_valid(), found, _UNKNOWN)
             case Comparison(PropertyRef() as left, operator, right) if is_text(left.type):
-                found = self._compare_codes(left, operator, right)
-                return self._compare(left, operator, right) if found is None else found
+                coded = self._find_codes(left, right)
+                if coded is None:
+                    return self._compare(left, operator, right)
+                column, ordinals = coded
+                return column.test(ordinals, partial(self._compare_values, operator, right, left))
             case Comparison(left, operator, right):
                 return self._compare(left, operator, right)
 
@@ -248,25 +288,30 @@ class Evaluation:
             case _:
                 return compare(self.value(left), operator, self.value(right))
 
-    def _compare_codes(self, left: PropertyRef, operator: Operator, right: Expr) -> pa.Array | None:
-        """Compare a text column of few values with what is known; None when it is not one."""
+    def _find_codes(
+        self, left: PropertyRef, right: Expr, *, one: bool = False
+    ) -> tuple[CodedColumn, Numbers | None] | None:
+        """Return a text column of few values that is compared with what is known, else None.
+
+        The ordinals of the rows in it are None when they are all; with `one` it is compared with
+        one value.
+        """
         reader, variable = self.execution.reader, left.variable
         assert variable is not None
         domain, codes = self.execution.domains[variable], self.rows.codes[variable]
         known = isinstance(right, Constant | ParamRef | Now | ListOf)
         if not known or not isinstance(reader, DenseReader) or len(domain.types) != 1:
             return None
-        coded = reader.coded(domain.types[0], left.property, len(codes))
+        if not domain.is_stored:
+            return None
+        coded = reader.coded(domain.types[0], left.property, len(codes), one=one)
         if coded is None or codes.min(initial=0) < 0:
             return None
         is_all = codes is reader.numbering(domain.types[0]).all()
-        ordinals = None if is_all and len(codes) == len(coded.places) else codes
-        return coded.test(
-            ordinals, lambda values: self._compare_values(values, operator, right, left)
-        )
+        return coded, None if is_all and len(codes) == len(coded.places) else codes
 
     def _compare_values(
-        self, values: pa.Array, operator: Operator, right: Expr, left: PropertyRef
+        self, operator: Operator, right: Expr, left: PropertyRef, values: pa.Array
     ) -> pa.Array:
         """Compare the different values of a column as each of its rows would be."""
         column = ColumnRef("#values", left.type)
