@@ -218,7 +218,7 @@ class Tables:
         """
         with self._lock:
             known = self._newest.get(path)
-        version = None if known is None else self._newest_version(path, *known)
+        version = None if known is None else self._newest_version(path, known[0])
         if known is None or version is None:
             return self._found(path)
         if version == known[1].version:
@@ -441,14 +441,14 @@ class Tables:
             table = found
         raise StorageError(f"cannot index {table.path}: other writers keep changing it")
 
-    def _newest_version(self, path: str, seen: Sighting, table: Table) -> int | None:
+    def _newest_version(self, path: str, seen: Sighting) -> int | None:
         """Return the newest version of a table; None when it is not the table that was seen."""
         if not self.store.is_local:
             with report_as(f"cannot open {path}"):
                 return newest_since(self.store, path, seen)
         if mark_of(self.store, path, seen.anchor) != seen.mark:
             return None
-        return newest_local(self.store, path, table.version)
+        return newest_local(self.store, path, seen)
 
     def _found(self, path: str) -> Table | None:
         """Open the newest version of a table about which nothing is known (any more)."""

@@ -78,6 +78,10 @@ class _HeldRows(Domain):
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
+    @property
+    def is_stored(self) -> bool:
+        return False
+
     def values(self, name: str, codes: Numbers, kind: ValueType) -> pa.Array:  # noqa: ARG002
         """Return a column of the rows."""
         found = self.rows[name]
