@@ -3,7 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -279,13 +279,24 @@ class Tables:
             message = f"cannot commit to {path}: no answer in {seconds:g} s"
             raise LingeringError(message, hint=NO_ANSWER) from None
 
-    def add_rows(self, table: Table, rows: pa.Table) -> Table:
-        """Append rows to a moving table; they are visible at once."""
+    def add_rows(
+        self,
+        table: Table,
+        rows: pa.Table,
+        newest: Callable[[Table], AbstractContextManager[Table]] = nullcontext,
+    ) -> Table:
+        """Append rows to a moving table; they are visible at once.
+
+        They are appended to the version that `newest` gives for `table` when they are flushed:
+        Lance reads every version since the one that it is given.
+        """
         begun = table.begun()
         with report_as(f"cannot append to {table.path}"):
             written = begun.write(rows)
-        change = LanceOperation.Append(written)
-        return self.advance(table, change, data_files(written), bench=begun.bench)
+        change, files = LanceOperation.Append(written), data_files(written)
+        self.sync(f"{table.path}/{each}" for each in files)
+        with newest(table) as latest:
+            return self.advance(latest, change, bench=begun.bench)
 
     def set_keys(
         self,

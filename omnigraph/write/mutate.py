@@ -169,6 +169,8 @@ class _StatementRunner:
 
     def _is_once(self, stored: StoredType, ids: pa.Array) -> pa.Array:
         """Return a mask of the rows for which matches agree; note the others."""
+        if len(ids) <= 1:
+            return pa.array([True] * len(ids), pa.bool_())
         counts = ids.value_counts()
         repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
         reason = "two matches have different values for this row"
