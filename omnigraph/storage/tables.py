@@ -3,7 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -283,11 +283,11 @@ class Tables:
         self,
         table: Table,
         rows: pa.Table,
-        newest: Callable[[Table], AbstractContextManager[Table]] = nullcontext,
+        latest: Callable[[Table], Table] = lambda table: table,
     ) -> Table:
         """Append rows to a moving table; they are visible at once.
 
-        They are appended to the version that `newest` gives for `table` when they are flushed:
+        They are appended to the version that `latest` returns when they are flushed:
         Lance reads every version since the one that it is given.
         """
         begun = table.begun()
@@ -295,8 +295,7 @@ class Tables:
             written = begun.write(rows)
         change, files = LanceOperation.Append(written), data_files(written)
         self.sync(f"{table.path}/{each}" for each in files)
-        with newest(table) as latest:
-            return self.advance(latest, change, bench=begun.bench)
+        return self.advance(latest(table), change, bench=begun.bench)
 
     def set_keys(
         self,

@@ -98,11 +98,10 @@ class _Attempt:
             reached("commit written")
             self.repository.tables.sync_table(added)
             reached("commit synced")
-            with manifest.undisturbed(added) as newest:
-                guard = self._guard(at, added, newest, others)
-                if guard is None:
-                    return None
-                flipped = self._flip(guard, commit, {**others, self.branch: head})
+            guard = self._guard(at, added, others)
+            if guard is None:
+                return None
+            flipped = self._flip(guard, commit, {**others, self.branch: head})
         except CommitRejectedError:
             return None
         reached("head flipped")
@@ -112,9 +111,7 @@ class _Attempt:
             self.repository.show_schema(commit)
         return commit
 
-    def _guard(
-        self, at: Table, added: Table, newest: Table, others: Mapping[str, Head]
-    ) -> Table | None:
+    def _guard(self, at: Table, added: Table, others: Mapping[str, Head]) -> Table | None:
         """Return the manifest that guards the flip; None when what it guards moved after `at`.
 
         The later it is, the fewer versions Lance has to read. It is the newest one when all heads
@@ -125,6 +122,7 @@ class _Attempt:
             return added if added.version == at.version + 1 else at
         names = (self.branch, *others)
         needs_old, manifest = self._needs_old, self.repository.manifest
+        newest = manifest.latest(added)
         has_moved = manifest.has_moved(names, at, newest, needs_old=needs_old)
         return None if has_moved else newest
 

@@ -1,9 +1,5 @@
-"""Writers of other branches neither disturb a commit nor make it look back."""
+"""Writers of other branches do not make a commit look back."""
 
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -57,21 +53,3 @@ def test_a_commit_of_the_same_branch_is_still_found(tmp_path: Path, step: str) -
 
         assert [row["name"] for row in graph.query(NAMES)] == ["Ana", "Ben"]
         assert len(list(graph.log())) == 3
-
-
-def test_nobody_waits_long_for_a_writer_that_was_stopped(tmp_path: Path) -> None:
-    with og.init(tmp_path / "g", SCHEMA) as graph:
-        with _held(tmp_path / "g" / "__manifest" / "_versions"):
-            graph.mutate(ADD, name="Ben")
-
-        assert [row["name"] for row in graph.query(NAMES)] == ["Ben"]
-
-
-@contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    file = os.open(folder, os.O_RDONLY)
-    fcntl.flock(file, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        os.close(file)
