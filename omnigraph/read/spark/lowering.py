@@ -210,7 +210,7 @@ class _Lowering:
                 return replace(found, most=self._most_groups(matches, keys))
             case Project(columns):
                 is_once = isinstance(following, Distinct)
-                rows = replace(matches, weight=None) if is_once else repeat_rows(matches)
+                rows = replace(matches, weight=None) if is_once else self._repeat(matches)
                 rows = self._search_texts(rows, (column.expr for column in columns))
                 found = project(self._expressions(rows), columns, self.frames.names)
                 return replace(found, most=rows.most)
@@ -219,10 +219,10 @@ class _Lowering:
             case Order():
                 limit = following if isinstance(following, Limit) else None
                 rows = self._search_texts(matches, (key.expr for key in operator.keys))
-                rows, by = self._compute_keys(repeat_rows(rows), operator.keys)
+                rows, by = self._compute_keys(self._repeat(rows), operator.keys)
                 return self._sort(rows, replace(operator, keys=by), limit)
             case Limit():
-                return self._limit(repeat_rows(matches), operator)
+                return self._limit(self._repeat(matches), operator)
             case Union():
                 self._made.add_any()
                 return self._unite(operator, following)
@@ -245,6 +245,12 @@ class _Lowering:
 
     def _expressions(self, matches: FrameMatches) -> FrameExpressions:
         return FrameExpressions(self._execution, matches)
+
+    def _repeat(self, matches: FrameMatches) -> FrameMatches:
+        """Return every row as often as its weight says."""
+        if matches.weight is not None:
+            self._made.add_any()  # compiled code would hold all repetitions of a row
+        return repeat_rows(matches)
 
     def _most_groups(self, matches: FrameMatches, keys: Sequence[Named]) -> int | None:
         """Return how many groups there are at most: one for each node that the keys are read of."""
