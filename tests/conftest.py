@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,10 @@ __all__ = ["bucket", "lane", "moto", "seaweedfs", "standin"]
 
 settings.register_profile("tests", deadline=None, print_blob=True, derandomize=True)
 settings.load_profile("tests")
+
+# Whoever starts the tests in the background lets all their processes ignore Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # What Spark runs in is one process, so that there is one session. All other files go to whichever

@@ -144,6 +144,7 @@ class Branch(View):
             mode=parse_choice(LoadMode, how.get("mode", LoadMode.APPEND)).value,
             message=how.get("message", self._message),
             dry_run=how.get("dry_run", False),
+            always=how.get("always", False),
             data=data,
         )
         return self._backend.run(rows, self._working(how, type_name=type))

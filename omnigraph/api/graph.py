@@ -460,6 +460,7 @@ class Graph(Closing):
             mode=parse_choice(LoadMode, how.get("mode", LoadMode.MERGE)).value,
             message=how.get("message"),
             dry_run=how.get("dry_run", False),
+            always=how.get("always", False),
             data=data,
         )
         return self.backend.run(rows, CallOptions(type_name=type).with_how(how))

@@ -235,7 +235,8 @@ def _upload(backend: HttpBackend, operation: Load | Ingest, options: CallOptions
     lines = lines_of(operation.data, options.type_name, lambda: backend.catalog(operation))
     fields = dict(operation.encode().body or {})
     del fields["data"]
-    fields["dry_run"] = "true" if operation.dry_run else None
+    for name in ("dry_run", "always"):
+        fields[name] = "true" if fields[name] else None
     path = served(type(operation)).path
     try:
         found = backend.client.upload(path, lines, key=options.operation_id, **fields)

@@ -3,7 +3,7 @@
 address     where the graph of a command is, as its options and the configuration say together
 commands    one module for each family of commands
 completing  what a shell offers for the next word of a command: names, and kinds of files
-following   files that appear in a folder are ingested one by one, each once
+following   rows are ingested as they come, each once, whatever happens in between
 formats     the rows of a query as text: table, kv, csv, jsonl and json
 layouts     files laid out in one way, in place or as a check, for the commands called `fmt`
 main        the `omnigraph` command, its families, and how any failure ends it

@@ -4,13 +4,16 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import click
 
 from omnigraph.errors import Json, Problem
 from omnigraph.look.words import plural
 from omnigraph.span import Source
+
+if TYPE_CHECKING:
+    from omnigraph.write.load.loaded import Loaded
 
 # A JSON object of the stable machine form; docs/documents.schema.json has them all.
 Document: TypeAlias = dict[str, Any]
@@ -86,6 +89,19 @@ def headed(lines: Iterable[str]) -> Iterator[str]:
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun: `1 error`, `2 errors`, `3 queries`."""
     return f"{count} {noun if count == 1 else plural(noun)}"
+
+
+def loaded_line(loaded: "Loaded") -> str:
+    """Return what a load did as one line."""
+    nodes = counted(sum(loaded.nodes.values()), "node")
+    edges = counted(sum(loaded.edges.values()), "edge")
+    counts = loaded.counts
+    met = counts is not None and bool(counts.updated or counts.unchanged)
+    told = f": {counts}" if met else ""
+    if loaded.commit is None:
+        return f"checked {nodes} and {edges} ({loaded.engine}){told}; nothing was committed"
+    where = f"{loaded.branch} ({loaded.engine})"
+    return f"loaded {nodes} and {edges} into {where}{told}, commit {loaded.commit.id}"
 
 
 def shown_bytes(size: int) -> str:

@@ -65,9 +65,12 @@ def cut_rows(execution: Execution, rows: Matches, operator: Operator) -> list[Ma
     one = operator.hops.minimum == 1 and operator.hops.maximum == 1
     if operator.closes or not one or operator.edge_variable is not None or rows.count < 2:
         return [rows]
-    kept = rows.keep(rows.codes[operator.source] >= 0)
     execution.bind(operator.target, EntityType(EntityKind.NODE, operator.types))
-    degrees = reader.adjacency(execution.leg_of(operator)).degrees[kept.codes[operator.source]]
+    adjacency = reader.adjacency(execution.leg_of(operator))
+    if rows.count * adjacency.most_degree <= _MOST_AT_ONCE:
+        return [rows]
+    kept = rows.where_bound(operator.source)
+    degrees = adjacency.degrees[kept.codes[operator.source]]
     if int(degrees.sum()) <= _MOST_AT_ONCE:
         return [rows]
     return list(_cut_by_size(kept, degrees))

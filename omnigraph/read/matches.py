@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.derived.numbering import Numbers, is_row_range
+from omnigraph.data.values.equality import Mask
 from omnigraph.errors import ResultOverflowError
 from omnigraph.frozen import dataclass
 
@@ -20,10 +21,6 @@ class LateColumn:
 
     rows: "Matches"
     make: "Callable[[Matches], pa.Array]"
-
-    def take(self, places: pa.Array) -> "LateColumn":
-        """Return the column of the rows at some places."""
-        return LateColumn(self.rows.take(places.to_numpy()), self.make)
 
     def slice(self, first: int, count: int) -> "LateColumn":
         """Return the column of some rows that follow each other."""
@@ -51,7 +48,6 @@ class Matches:
         """Return the rows at some places, in that order."""
         if len(places) == self.count and is_row_range(places):
             return self
-        at = pa.array(places)
         return Matches(
             len(places),
             {
@@ -59,8 +55,24 @@ class Matches:
                 for name, codes in self.codes.items()
             },
             None if self.weights is None else self.weights[places],
-            {name: column.take(at) for name, column in self.columns.items()},
+            self._take_columns(places),
         )
+
+    def _take_columns(self, places: Numbers) -> "dict[str, pa.Array | LateColumn]":
+        """Return the columns at some places; what late ones are made of is taken once for all."""
+        found: dict[str, pa.Array | LateColumn] = {}
+        taken: dict[int, Matches] = {}
+        at = None
+        for name, column in self.columns.items():
+            if isinstance(column, LateColumn):
+                own = id(column.rows)
+                if own not in taken:
+                    taken[own] = column.rows.take(places)
+                found[name] = LateColumn(taken[own], column.make)
+            else:
+                at = pa.array(places) if at is None else at
+                found[name] = column.take(at)
+        return found
 
     def slice(self, first: int, count: int) -> "Matches":
         """Return some rows that follow each other, without copying them."""
@@ -75,6 +87,13 @@ class Matches:
     def keep(self, mask: "np.ndarray") -> "Matches":
         """Return the rows for which the mask is true."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def where_bound(self, variable: str) -> "Matches":
+        """Return the rows in which a variable stands for something, as most often in all."""
+        codes = self.codes[variable]
+        if is_row_range(codes) or codes.min(initial=0) >= 0:
+            return self
+        return self.take(np.flatnonzero(codes >= 0))
 
     def bind(self, variable: str, codes: Numbers) -> "Matches":
         """Return the rows with one more variable."""
@@ -123,33 +142,33 @@ class Matches:
 ONE_ROW = Matches(1)
 
 
-def multiply_counts(one: Numbers, other: Numbers) -> Numbers:
+def multiply_counts(one: Numbers, other: Numbers | Mask) -> Numbers:
     """Multiply counts; raises ResultOverflowError when a product does not fit 64 bits."""
     if _greatest(one) * _greatest(other) > _MOST_COUNTED:
         _check_countable((one.astype(np.float64) * other).max())
     return one * other
 
 
-def can_add(counts: Numbers, times: int) -> bool:
+def can_add(counts: Numbers | Mask, times: int) -> bool:
     """Return whether so many of some counts, whichever they are, certainly fit 64 bits."""
     return _greatest(counts) * times <= _MOST_COUNTED
 
 
-def sum_products(one: Numbers, other: Numbers) -> int:
+def sum_products(one: Numbers, other: Numbers | Mask) -> int:
     """Return the sum of the products of two columns; raises when it does not fit 64 bits."""
     if _greatest(one) * _greatest(other) * len(one) <= _MOST_COUNTED:
         return int(np.dot(one, other))
     return sum_counts(multiply_counts(one, other))
 
 
-def sum_counts(counts: Numbers) -> int:
+def sum_counts(counts: Numbers | Mask) -> int:
     """Return the sum of counts; raises ResultOverflowError when it does not fit 64 bits."""
     if _greatest(counts) * len(counts) > _MOST_COUNTED:
         _check_countable(counts.sum(dtype=np.float64))
     return int(counts.sum())
 
 
-def _greatest(counts: Numbers) -> int:
+def _greatest(counts: Numbers | Mask) -> int:
     return int(counts.max(initial=0))
 
 

@@ -126,7 +126,7 @@ def leave(before: Handler) -> None:
 @cache
 def _start_asking(process: int) -> None:
     """Start the thread of a process that asks the JVM; once is enough for all its sessions."""
-    threading.Thread(target=_ask, daemon=True).start()
+    threading.Thread(target=_ask, name=f"omnigraph-cancel-{process}", daemon=True).start()
 
 
 def _ask() -> None:

@@ -8,6 +8,7 @@ import hashlib
 import heapq
 import os
 import random
+import stat
 import struct
 import tempfile
 import threading
@@ -195,7 +196,7 @@ class _Line:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError:
             return None
-        if not os.access(folder, os.W_OK):
+        if not _is_ours(folder):
             return None
         digest = hashlib.sha256(f"{root}\0{fold(branch)}".encode()).digest()
         name = f"{int.from_bytes(digest) % _LINES:03x}"
@@ -303,6 +304,13 @@ class _Line:
             return _read(file)
         finally:
             os.close(file)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Tell whether nobody else can have put links to other files into a folder."""
+    found = folder.lstat()
+    is_alone = found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return stat.S_ISDIR(found.st_mode) and is_alone and os.access(folder, os.W_OK)
 
 
 def _read(file: int) -> _State:

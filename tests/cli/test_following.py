@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from omnigraph.api.graph import Graph
-from omnigraph.cli import following
+from omnigraph.cli.following import inbox as inboxes
 from omnigraph.cli.main import omnigraph
 from tests.sample import ages, new_graph
 
@@ -28,7 +28,7 @@ def graph(tmp_path: Path) -> Graph:
 @pytest.fixture
 def inbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that is looked into again and again without a pause."""
-    monkeypatch.setattr(following, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(inboxes, "_LOOK_SECONDS", 0.01)
     folder = tmp_path / "inbox"
     folder.mkdir()
     return folder
@@ -114,9 +114,9 @@ def test_a_process_killed_after_a_commit_repeats_nothing(graph: Graph, inbox: Pa
     offer(inbox, "b.jsonl", bob=40)
     killed = """
 import os, signal
-from omnigraph.cli import following
+from omnigraph.cli.following.inbox import Inbox
 from omnigraph.cli.main import main
-following.Inbox.put = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+Inbox.put = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 main()
 """
     words = ["ingest", graph.uri, "--branch", "main", "--mode", "append", "--follow", str(inbox)]
@@ -185,13 +185,3 @@ def test_a_folder_that_is_not_there_is_an_error(graph: Graph, inbox: Path) -> No
 
     assert done.exit_code == 1
     assert "cannot follow" in done.stderr
-
-
-def test_a_topic_of_kafka_is_refused_and_the_error_names_the_way(graph: Graph) -> None:
-    words = ["ingest", graph.uri, "--branch", "main", "--follow", "kafka:events", "--once"]
-
-    done = CliRunner().invoke(omnigraph, words)
-
-    assert done.exit_code == 1
-    assert "--follow takes a folder, not a topic: kafka:events" in done.stderr
-    assert 'writeStream.format("omnigraph")' in done.stderr

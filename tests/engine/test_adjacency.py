@@ -1,6 +1,7 @@
 """An adjacency that was changed bit by bit is the one that would be made anew."""
 
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -93,6 +94,11 @@ def all_pairs(count: int) -> tuple[Numbers, Numbers]:
     return np.repeat(np.arange(count), TARGETS), np.tile(np.arange(TARGETS), count)
 
 
+def targets_of(found: Adjacency) -> Iterator[Numbers]:
+    for source in range(len(found)):
+        yield found.follow(np.array([source]))[1]
+
+
 def check_same(one: AnyAdjacency, other: Adjacency) -> None:
     """Fail unless both say the same to every question."""
     count = len(other)
@@ -104,6 +110,10 @@ def check_same(one: AnyAdjacency, other: Adjacency) -> None:
     assert one.are_joined(*pairs).tolist() == other.are_joined(*pairs).tolist()
     values = np.arange(TARGETS) ** 3 - 5
     assert one.sum_targets(values).tolist() == other.sum_targets(values).tolist()
+    truth = values % 2 == 0
+    sums = [truth[targets].sum() for targets in targets_of(other)]
+    assert one.sum_targets(truth).tolist() == sums
+    assert one.most_degree >= max(one.degrees, default=0)
     assert one.degrees.tolist() == other.degrees.tolist()
     for room in (TARGETS, TARGETS + 3):
         assert one.indegrees(room).tolist() == other.indegrees(room).tolist()

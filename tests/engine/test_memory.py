@@ -1,8 +1,30 @@
 """What is derived from tables stays within its bounds, however many versions there are."""
 
+import platform
+import subprocess
+import sys
 from dataclasses import dataclass
 
+import pytest
+
 from omnigraph.data.derived.memory import MemoryCache
+
+# Makes and frees arrays as a query does, and prints how many pages the system cleared for them.
+_MAKE_ARRAYS = """
+import resource
+import numpy as np
+from omnigraph.data.derived.memory import keep_freed_memory
+
+def make():
+    some = [np.ones(1 << 17) for _ in range(4)]
+
+keep_freed_memory()
+make()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    make()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
 
 
 @dataclass(frozen=True)
@@ -56,3 +78,11 @@ def test_what_was_dropped_is_made_again() -> None:
     assert len(made) == 3
     cache.clear()
     assert cache.newest("f") is None
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is the allocator of glibc")
+def test_arrays_are_made_in_the_memory_of_those_before() -> None:
+    asked = [sys.executable, "-c", _MAKE_ARRAYS]
+    pages = int(subprocess.run(asked, capture_output=True, check=True, timeout=60).stdout)
+
+    assert pages < 256  # each time anew it would be ten times four arrays of 256 pages

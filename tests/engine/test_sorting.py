@@ -7,7 +7,7 @@ import pytest
 
 from omnigraph.data.derived.codes import number_combinations
 from omnigraph.data.derived.numbering import is_row_range
-from omnigraph.data.derived.sorting import are_sorted, sort_places
+from omnigraph.data.derived.sorting import are_apart, are_sorted, sort_places
 
 ROWS = 3_000
 KEYS: dict[str, "Callable[[np.random.Generator], np.ndarray]"] = {
@@ -34,6 +34,16 @@ def test_the_first_key_decides_first_and_equals_stay_in_their_order(
 
     for count in range(1, len(keys) + 1):
         assert np.array_equal(sort_places(keys[:count], ROWS), np.lexsort(keys[:count][::-1]))
+
+
+def test_a_few_rows_are_apart_when_no_two_have_equal_keys() -> None:
+    one, other = np.array([3, 1, 3, 2]), np.array([0.5, 0.5, 1.5, 0.5])
+
+    assert not are_apart([one])
+    assert not are_apart([other])
+    assert are_apart([one, other])
+    assert are_apart([one[:1]])
+    assert not are_apart([np.arange(ROWS)])  # of many rows it is not found out
 
 
 def test_rows_that_are_sorted_already_keep_their_places() -> None:

@@ -237,6 +237,15 @@ add("load lines of a type", lambda g, at: g.load(at / "teams.jsonl", type="Team"
 add("load a stream", lambda g, _: g.load(io.BytesIO(DAG.replace("dag", "jon").encode())))
 add("load a dry run", lambda g, _: (g.load(DAG.replace("dag", "kim"), dry_run=True), head(g)))
 add(
+    "load what is there, always",
+    lambda g, _: [
+        (g.load(DAG.replace("dag", "jon"), mode="merge", message="again", always=each), head(g))
+        for each in (False, True)
+    ],
+)
+add("load nothing, always", lambda g, _: (g.load("", always=True), head(g)))
+add("ingest nothing, always", lambda g, _: (g.ingest("", branch="main", always=True), head(g)))
+add(
     "load lines that are wrong",
     lambda g, _: g.load(DAG + '{"type": "Person", "data": {"slug": 1}}\n{"typ": 1}'),
 )

@@ -234,3 +234,37 @@ def test_who_waited_leaves_no_place_behind(tmp_path: Path, lines: Path) -> None:
 
     assert done.is_set()
     assert len([each for each in lines.rglob("*") if each.is_file()]) == 1
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o720])
+def test_a_folder_in_which_others_may_write_is_left_alone(
+    tmp_path: Path, lines: Path, mode: int
+) -> None:
+    """Whoever could have made it could lead us to write to a file of theirs, or of ours."""
+    (folder,) = _made_folders(tmp_path, lines)
+    folder.chmod(mode)
+    with turn(store_at(tmp_path), "main", PATIENT):
+        pass
+
+    assert list(folder.iterdir()) == []
+
+
+def test_a_folder_that_is_a_link_is_left_alone(tmp_path: Path, lines: Path) -> None:
+    (folder,) = _made_folders(tmp_path, lines)
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    folder.rmdir()
+    folder.symlink_to(other)
+    with turn(store_at(tmp_path), "main", PATIENT):
+        pass
+
+    assert list(other.iterdir()) == []
+
+
+def _made_folders(root: Path, lines: Path) -> list[Path]:
+    """Return the folders that a first turn made for its files, which are empty again."""
+    with turn(store_at(root), "main", PATIENT):
+        pass
+    for file in [each for each in lines.rglob("*") if each.is_file()]:
+        file.unlink()
+    return list(lines.iterdir())

@@ -175,6 +175,7 @@ def _load_options(access: Access, operation: Load | Ingest, options: CallOptions
         "report": options.report,
         "reported": REPORTED_VIOLATIONS if options.reported is None else options.reported,
         "dry_run": operation.dry_run,
+        "always": operation.always,
         "actor": access.author(options.actor),
         "message": operation.message,
         "operation_id": options.operation_id,

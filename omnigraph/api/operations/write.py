@@ -203,6 +203,7 @@ class Ingest(RowsOperation[Ingested], frozen=True, kw_only=True):
     mode: ModeName = "merge"
     message: str | None = None
     dry_run: bool = False
+    always: bool = False
     data: RowInput
 
     def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
@@ -218,6 +219,7 @@ class Load(RowsOperation[Loaded], frozen=True, kw_only=True):
     mode: ModeName = "append"
     message: str | None = None
     dry_run: bool = False
+    always: bool = False
     data: RowInput
 
     def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:

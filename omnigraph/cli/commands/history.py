@@ -7,7 +7,6 @@ import click
 from omnigraph.cli import completing
 from omnigraph.cli.output import cell
 from omnigraph.cli.session import Session, branch_option, graph_options, types_option, yes_option
-from omnigraph.versioning.commit import time_text
 
 
 @click.command()
@@ -132,6 +131,8 @@ def begin_run(session: Session, branch: str | None, operation_hash: str | None) 
 @graph_options
 def list_runs(session: Session) -> None:
     """List the runs, newest first."""
+    from omnigraph.versioning.commit import time_text
+
     found = session.graph().runs()
     lines = (
         f"{each.run_id}  {time_text(each.created_at)}  {each.status}  into {each.target_branch}"

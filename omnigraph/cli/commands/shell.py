@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import field
 from functools import partial
@@ -349,6 +348,8 @@ def mutate_until_interrupted(graph: "Graph", query: QueryCall, branch: str) -> "
 
 def _interruptible(work: Callable[[], _Found], cancelled: Event) -> _Found:
     """Do work on a thread and wait for it; Ctrl-C tells it to stop."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(1) as workers:
         done = workers.submit(work)
         while True:

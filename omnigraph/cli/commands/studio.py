@@ -1,10 +1,8 @@
 """The command `studio`: a graph in the browser of this machine."""
 
-import getpass
 import json
 import os
 import threading
-import webbrowser
 
 import click
 
@@ -29,6 +27,8 @@ def studio(session: Session, port: int, no_browser: bool) -> None:
 
     Only this machine can reach the address. The code in it works once, within a minute.
     """
+    import webbrowser
+
     from omnigraph.server.access.tokens import JSON
     from omnigraph.server.serve import Settings, serve_studio
     from omnigraph.server.studio.handover import Handover
@@ -65,7 +65,9 @@ def studio(session: Session, port: int, no_browser: bool) -> None:
 
 def _user() -> str:
     """Return the name of who is logged in, as whom changes are noted."""
+    from getpass import getuser
+
     try:
-        return getpass.getuser()
+        return getuser()
     except (OSError, KeyError):
         return os.environ.get("USER") or "local"

@@ -7,6 +7,7 @@ from typing import TypeAlias, overload
 import numpy as np
 
 from omnigraph.data.derived.numbering import NO_ROW, Numbers, is_row_range, row_range
+from omnigraph.data.values.equality import Mask
 from omnigraph.frozen import dataclass
 
 # For each entry: which of the sources it belongs to, its target and, with named edges, its edge.
@@ -85,22 +86,22 @@ class Adjacency:
         found[found] = self.targets[low[found]] == targets[found]
         return found
 
-    def sum_targets(self, values: Numbers) -> Numbers:
-        """Return for each source the sum of its targets' values."""
+    def sum_targets(self, values: Numbers | Mask) -> Numbers:
+        """Return for each source the sum of its targets' values, or how many of them are true."""
         sums = np.zeros(len(self), np.int64)
-        buffer = np.empty(_BLOCK + int(self.degrees.max(initial=0)) + 1, np.int64)
+        kind = np.int32 if values.dtype == np.bool_ else np.int64
+        # How much there is before each entry of a block; what a sum loses above 64 bits on the way
+        # it has back in the difference.
+        before = np.zeros(_BLOCK + self.most_degree + 1, kind)
         marks = np.arange(_BLOCK, self.size + _BLOCK, _BLOCK)
         first = 0
         for found in np.searchsorted(self.offsets[1:], marks):
             last = min(int(found) + 1, len(self))
             begin, end = self.offsets[first], self.offsets[last]
-            gathered = buffer[: end - begin + 1]
-            np.take(values, self.targets[begin:end], out=gathered[:-1], mode="clip")
-            gathered[-1] = 0
-            if last > first:
-                np.add.reduceat(gathered, self.offsets[first:last] - begin, out=sums[first:last])
+            gathered = values[self.targets[begin:end]]
+            np.cumsum(gathered, dtype=kind, out=before[1 : end - begin + 1])
+            sums[first:last] = np.diff(before[self.offsets[first : last + 1] - begin])
             first = last
-        sums[self.degrees == 0] = 0
         return sums
 
     @cached_property
@@ -109,9 +110,14 @@ class Adjacency:
         return np.diff(self.offsets)
 
     @cached_property
+    def most_degree(self) -> int:
+        """The most entries that a source has."""
+        return int(self.degrees.max(initial=0))
+
+    @cached_property
     def _single(self) -> Numbers | None:
         """The only target of each source, or NO_ROW; None when a source has several."""
-        if self.degrees.max(initial=0) > 1:
+        if self.most_degree > 1:
             return None
         found = np.full(len(self), NO_ROW)
         found[self.degrees > 0] = self.targets
@@ -187,8 +193,8 @@ class PatchedAdjacency:
         found[ours] = self.rows.are_joined(places[ours], targets[ours])
         return found
 
-    def sum_targets(self, values: Numbers) -> Numbers:
-        """Return for each source the sum of its targets' values."""
+    def sum_targets(self, values: Numbers | Mask) -> Numbers:
+        """Return for each source the sum of its targets' values, or how many of them are true."""
         found = _copy_padded(self.base.sum_targets(values), self.count)
         found[self.sources] = self.rows.sum_targets(values)
         return found
@@ -199,6 +205,11 @@ class PatchedAdjacency:
         found = _copy_padded(self.base.degrees, self.count)
         found[self.sources] = self.rows.degrees
         return found
+
+    @property
+    def most_degree(self) -> int:
+        """As many entries as a source has at most, of those that were replaced as well."""
+        return max(self.base.most_degree, self.rows.most_degree)
 
     def indegrees(self, count: int) -> Numbers:
         """Return for each of `count` targets how many entries lead to it."""

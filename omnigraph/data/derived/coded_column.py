@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.values.equality import Mask
 from omnigraph.frozen import dataclass
 
 # Columns of more different values stay texts.
@@ -14,7 +15,7 @@ MOST_VALUES = 4_096
 
 @dataclass(frozen=True, slots=True)
 class CodedColumn:
-    """The different values of a column, and for each ordinal the place of its value among them.
+    """The different values of a column, and for each row the place of its value among them.
 
     The place after the last value stands for null.
     """
@@ -26,19 +27,33 @@ class CodedColumn:
     def nbytes(self) -> int:
         return int(self.values.nbytes + self.places.nbytes)
 
-    def test(self, ordinals: Numbers | None, holds: "Callable[[pa.Array], pa.Array]") -> pa.Array:
-        """Return for some ordinals, or all, whether a condition holds, tested once per value."""
-        found = holds(self.values)
-        known = np.asarray(found.is_valid(), bool)
-        truth = np.append(np.asarray(found.fill_null(False), bool), False)  # noqa: FBT003
-        places = self.places if ordinals is None else self.places[ordinals]
-        if known.all() and not self._has_nulls(places):
-            return pa.array(truth[places])
-        unknown = np.append(~known, True)
-        return pa.array(truth[places], mask=unknown[places])
+    def take(self, ordinals: Numbers) -> "CodedColumn":
+        """Return the column of some ordinals."""
+        return CodedColumn(self.values, self.places[ordinals])
 
-    def _has_nulls(self, places: "np.ndarray") -> bool:
-        return bool(len(places)) and int(places.max()) == len(self.values)
+    def test(self, condition: "Callable[[pa.Array], pa.Array]") -> pa.Array:
+        """Return for each row whether a condition is true, false or unknown, by its value."""
+        found = condition(self.values)
+        known = np.asarray(found.is_valid(), bool)
+        truth = _true_or_false(found)
+        if known.all() and not self._has_nulls:
+            return pa.array(truth[self.places])
+        unknown = np.append(~known, True)
+        return pa.array(truth[self.places], mask=unknown[self.places])
+
+    def holds(self, condition: "Callable[[pa.Array], pa.Array]") -> Mask:
+        """Return for each row whether a condition is true, which is tested once per value."""
+        found: Mask = _true_or_false(condition(self.values))[self.places]
+        return found
+
+    @property
+    def _has_nulls(self) -> bool:
+        return bool(len(self.places)) and int(self.places.max()) == len(self.values)
+
+
+def _true_or_false(found: pa.Array) -> Mask:
+    """Return what is true of each value and, at the place of null, that nothing is."""
+    return np.append(np.asarray(found.fill_null(False), bool), False)  # noqa: FBT003
 
 
 def code_column(values: pa.Array) -> CodedColumn | None:

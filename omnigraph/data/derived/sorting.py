@@ -54,6 +54,15 @@ def are_sorted(keys: "Sequence[np.ndarray]") -> bool:
     return _are_sorted([key[:_FEW] for key in keys]) and _are_sorted(keys)
 
 
+def are_apart(keys: "Sequence[np.ndarray]") -> bool:
+    """Return whether no two of a few rows have equal keys; of many rows that is not found out."""
+    if len(keys[0]) > _FEW:
+        return False
+    order = np.lexsort(keys[::-1])
+    ordered = [key[order] for key in keys]
+    return not np.logical_and.reduce([key[1:] == key[:-1] for key in ordered]).any()
+
+
 def _are_sorted(keys: "Sequence[np.ndarray]") -> bool:
     tied: np.ndarray | None = None
     for key in keys:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import reduce
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -9,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import to_timestamps
+from omnigraph.data.values.equality import Mask
 from omnigraph.query.parsing.ast import Operator
+from omnigraph.schema.types import F64, ValueType, is_integer
 
 Operand: TypeAlias = "pa.Array | pa.Scalar"
 _TableOrBatch = TypeVar("_TableOrBatch", pa.Table, pa.RecordBatch)
@@ -26,6 +29,14 @@ _COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
     Operator.LESS_EQUAL: pc.less_equal,
     Operator.GREATER: pc.greater,
     Operator.GREATER_EQUAL: pc.greater_equal,
+}
+_PLAINLY: dict[Operator, Callable[[Any, Any], Any]] = {
+    Operator.EQUAL: eq,
+    Operator.NOT_EQUAL: ne,
+    Operator.LESS: lt,
+    Operator.LESS_EQUAL: le,
+    Operator.GREATER: gt,
+    Operator.GREATER_EQUAL: ge,
 }
 
 
@@ -81,6 +92,30 @@ def compare(left: Operand, operator: Operator, right: Operand) -> Operand:
             return found
         return _compare_ties(left, test, right, found)
     return test(left, right)
+
+
+def can_compare_plainly(left: ValueType, operator: Operator, right: ValueType) -> bool:
+    """Return whether numbers of two types may be compared as a processor does."""
+    is_plain = (is_integer(left) and is_integer(right)) or left == right == F64
+    return is_plain and operator in _PLAINLY
+
+
+def compare_plainly(left: pa.Array, operator: Operator, right: object) -> Mask | None:
+    """Return where a comparison with a number is true; None when it takes more than that.
+
+    A null is neither true nor false, and a number may not fit the type of the column.
+    """
+    if left.null_count:
+        return None
+    numbers = left.to_numpy()
+    if numbers.dtype.kind == "f":
+        fits = isinstance(right, float)
+    else:
+        bounds = np.iinfo(numbers.dtype)
+        fits = isinstance(right, int) and bounds.min <= right <= bounds.max
+    if not fits:
+        return None
+    return np.asarray(_PLAINLY[operator](numbers, numbers.dtype.type(right)))
 
 
 def _to_one_type(left: Operand, right: Operand) -> tuple[Operand, Operand]:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import to_array
 from omnigraph.schema.blobs import pack
 
-Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
+Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 _BITS = {
     pa.float32(): pa.int32(),

@@ -6,6 +6,7 @@ import numpy as np
 
 from omnigraph.data.derived.adjacency import AnyAdjacency
 from omnigraph.data.derived.numbering import Numbers, row_range
+from omnigraph.data.values.equality import Mask
 from omnigraph.frozen import dataclass
 from omnigraph.query.expr import EntityKind, EntityType, Predicate
 from omnigraph.query.plan import Expand, NodeScan, Operator
@@ -75,7 +76,7 @@ class PatternCounter:
         for root in self._roots:
             rows = rows.multiply(np.full(rows.count, self._count_root(root), np.int64))
         for name in self._children.keys() - self._counted:
-            rows = rows.keep(rows.codes[name] >= 0)
+            rows = rows.where_bound(name)
             rows = rows.multiply(self._weigh_distinct(name, rows.codes[name]))
         self._roots, self._children = [], {}
         return rows
@@ -121,7 +122,7 @@ class PatternCounter:
             return weights
         return _Ones(len(self._execution.domains[variable]) if codes is None else len(codes))
 
-    def _weigh_domain(self, variable: str, filters: tuple[Predicate, ...]) -> Numbers | None:
+    def _weigh_domain(self, variable: str, filters: tuple[Predicate, ...]) -> Numbers | Mask | None:
         """Return for every row of a variable's domain how often it occurs with all below it.
 
         None means that each occurs once.
@@ -168,7 +169,7 @@ class PatternCounter:
         worth = self._weigh_sound(expand.target, distinct, sound)
         return _sum_by_owner(owners, worth[inverse] * kept, len(codes))
 
-    def _weigh_sound(self, variable: str, codes: Numbers, sound: "np.ndarray") -> Numbers:
+    def _weigh_sound(self, variable: str, codes: Numbers, sound: Mask) -> Numbers | Mask:
         """Return how often rows with all below them occur; what is not sound is not followed."""
         if variable not in self._children or sound.all():
             return _multiply_by_truth(self._weigh_below(variable, codes), sound)
@@ -193,7 +194,7 @@ class PatternCounter:
         return reader.adjacency(self._execution.leg_of(expand))
 
 
-def _check_sums(worth: Numbers, step: AnyAdjacency) -> None:
+def _check_sums(worth: Numbers | Mask, step: AnyAdjacency) -> None:
     """Raise ResultOverflowError when the sum of what all entries lead to does not fit 64 bits."""
     if not can_add(worth, step.size):
         sum_products(step.indegrees(len(worth)), worth)
@@ -211,12 +212,12 @@ def _add_up(weights: Numbers | _Ones) -> int:
     return weights.count if isinstance(weights, _Ones) else sum_counts(weights)
 
 
-def _multiply_by_truth(weights: Numbers | _Ones, sound: "np.ndarray") -> Numbers:
-    """Return the weights where `sound` is true, and 0 elsewhere."""
-    return sound.astype(np.int64) if isinstance(weights, _Ones) else weights * sound
+def _multiply_by_truth(weights: Numbers | _Ones, sound: Mask) -> Numbers | Mask:
+    """Return the weights where `sound` is true, and 0 elsewhere; of ones, `sound` itself."""
+    return sound if isinstance(weights, _Ones) else weights * sound
 
 
-def _sum_by_owner(owners: Numbers, values: Numbers, count: int) -> Numbers:
+def _sum_by_owner(owners: Numbers, values: Numbers | Mask, count: int) -> Numbers:
     """Return the sum of the values of each owner; owners must be sorted."""
     if sum_counts(values) < _EXACT:
         return np.bincount(owners, weights=values, minlength=count).astype(np.int64)

@@ -7,11 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.data.derived.coded_column import CodedColumn
 from omnigraph.data.values.columns import convert_each
 from omnigraph.data.values.comparison import (
     Operand,
     broadcast,
+    can_compare_plainly,
     compare,
+    compare_plainly,
     contains,
     equals_any,
     is_member,
@@ -65,11 +68,34 @@ class Evaluation:
         """Return for each row whether the predicate is true."""
         if isinstance(predicate, TextMatch):
             return self._match_text(predicate)
-        truth = broadcast(self.truth(predicate), self.rows.count)
-        if truth.null_count:
-            truth = pc.fill_null(truth, fill_value=False)
-        found: Mask = truth.to_numpy(zero_copy_only=False)
+        match predicate:
+            case Comparison(PropertyRef() as left, operator, right) if is_text(left.type):
+                coded = self._find_codes(left, right)
+                if coded is not None:
+                    return coded.holds(partial(self._compare_values, operator, right, left))
+            case Comparison(PropertyRef() as left, operator, Constant() | ParamRef() as right):
+                if can_compare_plainly(left.type, operator, right.type):
+                    return self._compare_numbers(left, operator, right)
+        return self._to_mask(self.truth(predicate))
+
+    def _to_mask(self, truth: Operand) -> Mask:
+        known = broadcast(truth, self.rows.count)
+        if known.null_count:
+            known = pc.fill_null(known, fill_value=False)
+        found: Mask = known.to_numpy(zero_copy_only=False)
         return found
+
+    def _compare_numbers(
+        self, left: PropertyRef, operator: Operator, right: Constant | ParamRef
+    ) -> Mask:
+        """Compare numbers where they are, without the bits that Arrow makes of what is true."""
+        column = self.value(left)
+        found = compare_plainly(column, operator, self.execution.constant(right))
+        return (
+            self._to_mask(compare(column, operator, self._scalar(right)))
+            if found is None
+            else found
+        )
 
     def count(self, predicates: Iterable[Predicate]) -> int:
         """Return for how many rows all predicates are true."""
@@ -153,8 +179,10 @@ class Evaluation:
                 found = pa.array(self._match_text(predicate))
                 return pc.if_else(self.value(field).is_valid(), found, _UNKNOWN)
             case Comparison(PropertyRef() as left, operator, right) if is_text(left.type):
-                found = self._compare_codes(left, operator, right)
-                return self._compare(left, operator, right) if found is None else found
+                coded = self._find_codes(left, right)
+                if coded is None:
+                    return self._compare(left, operator, right)
+                return coded.test(partial(self._compare_values, operator, right, left))
             case Comparison(left, operator, right):
                 return self._compare(left, operator, right)
 
@@ -248,8 +276,8 @@ class Evaluation:
             case _:
                 return compare(self.value(left), operator, self.value(right))
 
-    def _compare_codes(self, left: PropertyRef, operator: Operator, right: Expr) -> pa.Array | None:
-        """Compare a text column of few values with what is known; None when it is not one."""
+    def _find_codes(self, left: PropertyRef, right: Expr) -> CodedColumn | None:
+        """Return a text column of few values that is compared with what is known, else None."""
         reader, variable = self.execution.reader, left.variable
         assert variable is not None
         domain, codes = self.execution.domains[variable], self.rows.codes[variable]
@@ -260,13 +288,10 @@ class Evaluation:
         if coded is None or codes.min(initial=0) < 0:
             return None
         is_all = codes is reader.numbering(domain.types[0]).all()
-        ordinals = None if is_all and len(codes) == len(coded.places) else codes
-        return coded.test(
-            ordinals, lambda values: self._compare_values(values, operator, right, left)
-        )
+        return coded if is_all and len(codes) == len(coded.places) else coded.take(codes)
 
     def _compare_values(
-        self, values: pa.Array, operator: Operator, right: Expr, left: PropertyRef
+        self, operator: Operator, right: Expr, left: PropertyRef, values: pa.Array
     ) -> pa.Array:
         """Compare the different values of a column as each of its rows would be."""
         column = ColumnRef("#values", left.type)

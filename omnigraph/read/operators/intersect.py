@@ -58,7 +58,7 @@ def intersect_edges(
     execution.bind(target, EntityType(EntityKind.NODE, expand.types))
     sources = [expand.source, *(_other_end(each, target) for each in closing)]
     for name in sources:
-        rows = rows.keep(rows.codes[name] >= 0)
+        rows = rows.where_bound(name)
     legs = [execution.leg_of(expand), *(_leg_to(execution, each, target) for each in closing)]
     ends = [
         _End(reader.adjacency(leg), rows.codes[name])

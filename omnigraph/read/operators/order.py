@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.numbering import to_numbers
-from omnigraph.data.derived.sorting import sort_places
+from omnigraph.data.derived.numbering import Numbers, row_range, take_numbers, to_numbers
+from omnigraph.data.derived.sorting import are_apart, sort_places
 from omnigraph.data.values.comparison import IDENTITY
 from omnigraph.query.checked import OrderKey, RowCount
-from omnigraph.query.expr import SortKey, VariableRef, may_fail
+from omnigraph.query.expr import ColumnRef, SortKey, VariableRef, may_fail
 from omnigraph.query.plan import Limit, Order
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
@@ -24,17 +24,30 @@ _NULLS_FIRST = [("", "ascending", "at_start")]
 
 def sort_rows(execution: Execution, rows: Matches, order: Order, limit: Limit | None) -> Matches:
     """Return the rows sorted; rows that `limit` would drop may be missing."""
-    keys: list[OrderKey | str] = [*order.keys, *order.ties]
+    keys: list[OrderKey | str] = [*order.keys, *_other_ties(order)]
     if not keys or (rows.count < 2 and not any(may_fail(key.expr) for key in order.keys)):
         return rows
     wanted = None if limit is None else last_row(execution, limit)
+    first = _sort_numbers(execution, rows, keys[0])
     # Whether a key has a value for every row must not depend on the limit.
     can_drop = not any(isinstance(key, OrderKey) and may_fail(key.expr) for key in keys[1:])
     if wanted is not None and can_drop:
-        rows = _drop_hopeless(_sort_numbers(execution, rows, keys[0]), wanted, rows)
+        hopeful = _find_hopeful(first, wanted)
+        rows, first = rows.take(hopeful), take_numbers(first, hopeful)
     # The rows as they are and as they will be, a number of each key, and the places of the rows.
     execution.check_work(rows.count, 2 * (len(rows.codes) + len(rows.columns)) + len(keys) + 1)
-    return rows.take(sort_places([_sort_numbers(execution, rows, key) for key in keys], rows.count))
+    numbers = [first]
+    for key in keys[1:]:
+        if isinstance(key, str) and are_apart(numbers):
+            break
+        numbers.append(_sort_numbers(execution, rows, key))
+    return rows.take(sort_places(numbers, rows.count))
+
+
+def _other_ties(order: Order) -> list[str]:
+    """Return the ties that are not keys themselves."""
+    known = {key.expr.column for key in order.keys if isinstance(key.expr, ColumnRef)}
+    return [name for name in order.ties if name not in known]
 
 
 def _sort_numbers(execution: Execution, rows: Matches, key: OrderKey | str) -> "np.ndarray":
@@ -64,7 +77,8 @@ def limit_rows(execution: Execution, rows: Matches, limit: Limit) -> Matches:
         execution.check(last, len(rows.codes) + 1)
         rows = _cut_weights(rows, last).repeat()
     end = rows.count if last is None else min(last, rows.count)
-    return rows.take(np.arange(min(skip, end), end))
+    first = min(skip, end)
+    return rows if end - first == rows.count else rows.slice(first, end - first)
 
 
 def _cut_weights(rows: Matches, last: int) -> Matches:
@@ -125,12 +139,11 @@ def tie_numbers(execution: Execution, rows: Matches, name: str) -> "np.ndarray":
     return to_sort_key(rows.column(name), descending=False)
 
 
-def _drop_hopeless(key: "np.ndarray", wanted: int, rows: Matches) -> Matches:
-    """Return rows that include the wanted first ones; most others are dropped."""
+def _find_hopeful(key: "np.ndarray", wanted: int) -> Numbers:
+    """Return the places of rows that include the wanted first ones, without most others."""
     if len(key) <= max(_LEAST_CUT, 4 * wanted) or not wanted:
-        return rows
-    bound = _last_wanted(key, wanted)
-    return rows.take(np.flatnonzero(key <= bound))
+        return row_range(len(key))
+    return np.flatnonzero(key <= _last_wanted(key, wanted))
 
 
 def _last_wanted(key: "np.ndarray", wanted: int) -> object:

@@ -19,7 +19,7 @@ _PLACE = "#place"
 
 def follow_edges(execution: Execution, rows: Matches, expand: Expand) -> Matches:
     """Return a row for every target, or every named edge, that an expand reaches from each row."""
-    rows = rows.keep(rows.codes[expand.source] >= 0)
+    rows = rows.where_bound(expand.source)
     if expand.closes:
         return _keep_joined(execution, rows, expand)
     execution.bind(expand.target, EntityType(EntityKind.NODE, expand.types))
@@ -107,7 +107,7 @@ def _join_ends(
 
 def _keep_joined(execution: Execution, rows: Matches, expand: Expand) -> Matches:
     """Return the rows whose two bound ends are joined; with a named edge, one for each edge."""
-    rows = rows.keep(rows.codes[expand.target] >= 0)
+    rows = rows.where_bound(expand.target)
     if expand.edge_variable is not None:
         return _join_named(execution, rows, expand, expand.edge_variable)
     starts, ends = rows.codes[expand.source], rows.codes[expand.target]

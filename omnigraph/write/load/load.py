@@ -143,10 +143,10 @@ class _LoadPlanner:
         self._stage(snapshot)
         image = self.image(snapshot)
         counts = count_by_type(self.staged)
-        if not (image.touched or image.idle):
+        if not (image.touched or image.idle or self.options.always):
             return Proposal(None, counts)
         looked_at = self.check(image)
-        if self.options.dry_run or not image.touched:
+        if self.options.dry_run or not (image.touched or self.options.always):
             return Proposal(None, counts)
         return Proposal(self._write_set(image, looked_at), counts)
 

@@ -31,6 +31,7 @@ class LoadKeywords(TypedDict, total=False):
     report: str | os.PathLike[str] | None
     reported: int
     dry_run: bool
+    always: bool
     actor: str | None
     message: str | None
     operation_id: str | None
@@ -56,7 +57,8 @@ class LoadOptions:
     """How a load is done.
 
     `report` is a file that gets the first `reported` violations as JSON lines; an error holds
-    `shown` of them. A dry run checks everything, makes no vectors and commits nothing. An
+    `shown` of them. A dry run checks everything, makes no vectors and commits nothing. With
+    `always` there is a commit also when no row changes, for its message and operation id. An
     `operation_id` that was used for a load before returns the commit of that time. The `deadline`
     ends a load that has not begun to publish. A load that `embeds_again` brings all rows of a type
     as they are at the commit `expect`, without their vectors, which may be of another model then.
@@ -74,6 +76,7 @@ class LoadOptions:
     operation_id: str | None
     progress: Progress
     deadline: Deadline
+    always: bool = False
     expect: str | None = None
     embeds_again: bool = False
 
@@ -96,6 +99,7 @@ def options_of(keywords: LoadKeywords, mode: LoadMode) -> LoadOptions:
         report=None if report is None else Path(report),
         reported=_within(keywords.get("reported", REPORTED_VIOLATIONS)),
         dry_run=keywords.get("dry_run", False),
+        always=keywords.get("always", False),
         actor=keywords.get("actor"),
         message=keywords.get("message"),
         operation_id=keywords.get("operation_id"),

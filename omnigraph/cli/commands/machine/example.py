@@ -1,6 +1,5 @@
 """The command `example`: a bundled example as a folder of one's own, to run and to change."""
 
-from importlib.resources import files
 from pathlib import Path
 from shlex import quote
 
@@ -39,7 +38,9 @@ def example(name: str, folder: str | None, as_json: bool) -> None:
 
 
 def _copy(name: str, place: Path) -> list[str]:
-    """Write the files of an example into a place that is free, and give their names."""
+    """Write the files of an example into a place that is free, and return their names."""
+    from importlib.resources import files
+
     try:
         if place.exists() and (not place.is_dir() or any(place.iterdir())):
             hint = "name another folder: omnigraph example NAME FOLDER"

@@ -2,7 +2,6 @@
 
 import re
 from functools import cache
-from importlib.resources import files
 
 import click
 from click.shell_completion import CompletionItem
@@ -42,6 +41,8 @@ def explain(code: str, as_json: bool) -> None:
 @cache
 def _sections() -> dict[str, tuple[str | None, str]]:
     """Return the title and the text of each code, as docs/errors.md has them."""
+    from importlib.resources import files
+
     sections: dict[str, tuple[str | None, str]] = {}
     lines: list[str] = []
     code, title, is_code_block = None, None, False

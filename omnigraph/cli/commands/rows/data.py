@@ -1,34 +1,21 @@
 """The commands `load` and `ingest`: rows from files into a branch."""
 
-import json
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar
 
 import click
 
 from omnigraph.cli import completing
-from omnigraph.cli.output import counted
+from omnigraph.cli.commands.rows.following import check_no_topic, follow_options, run_follow
+from omnigraph.cli.commands.rows.how import load_keywords, refuse_for_server
+from omnigraph.cli.output import loaded_line
 from omnigraph.cli.session import Session, branch_option, graph_options, yes_option
 from omnigraph.cli.spark import engine_option, spark_options
-from omnigraph.errors import InputError
-
-if TYPE_CHECKING:
-    from omnigraph.spark.progress import Progress
-    from omnigraph.write.load.loaded import Loaded
-    from omnigraph.write.load.options import LoadKeywords
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _MODES = ("append", "merge", "replace", "overwrite")
-_TOPIC = "kafka:"
-_TOPIC_HINT = (
-    'read the topic by spark.readStream.format("kafka") and write it by '
-    'writeStream.format("omnigraph"), which commits each micro-batch once '
-    "(docs/spark.md, From Kafka); or let a sink connector write files to a folder"
-)
-_TABULAR = (".csv", ".parquet", ".arrow")
 _DATA_HELP = "JSON lines (also .gz), CSV or Parquet; a glob, a URI, or - for standard input."
 _OPTIONS = (
     click.option(
@@ -87,15 +74,11 @@ def load(session: Session, branch: str | None, **how: Any) -> None:  # noqa: ANN
     writes these rows whole, and overwrite replaces all rows of the types that the data holds. A
     bad line is reported with its file, line, field and reason; then nothing is loaded.
     """
-    from omnigraph.cli.progress import shown_progress
-
     data, into = _rows(session, how), session.branch(branch)
     graph = session.graph(writing=True)
-    with shown_progress() as progress:
-        done = graph.load(
-            data, branch=into, type=how["type_name"], **_load_how(session, progress, how)
-        )
-    session.show(done.to_json(graph.uri), _loaded_line(done))
+    with load_keywords(session, how) as keywords:
+        done = graph.load(data, branch=into, type=how["type_name"], **keywords)
+    session.show(done.to_json(graph.uri), loaded_line(done))
 
 
 @click.command()
@@ -108,13 +91,7 @@ def load(session: Session, branch: str | None, **how: Any) -> None:  # noqa: ANN
 @click.option("--from", "base", default="main", show_default=True, help="Where a new one starts.")
 @click.option("--mode", type=click.Choice(_MODES), default="merge", show_default=True)
 @_data_option(required=False)
-@click.option(
-    "--follow",
-    metavar="FOLDER",
-    shell_complete=completing.files,
-    help="Instead of --data: files as they appear in a folder, until Ctrl-C.",
-)
-@click.option("--once", is_flag=True, help="With --follow: end when all that is there is done.")
+@follow_options
 @_load_options
 @graph_options
 def ingest(session: Session, branch: str | None, base: str, **how: Any) -> None:  # noqa: ANN401
@@ -122,75 +99,24 @@ def ingest(session: Session, branch: str | None, base: str, **how: Any) -> None:
 
     The branch and its rows appear together, by one commit, or not at all. With --follow every file
     that appears in a folder is a commit of its own, and is then moved to its folder _done; one with
-    bad rows is reported and moved to _bad.
+    bad rows is reported and moved to _bad. Of a topic of Kafka the messages are JSON lines, some of
+    which make a commit, together with how far the topic was read.
     """
-    from omnigraph.cli.progress import shown_progress
-
     into = branch or (None if session.config is None else session.config.cli.branch)
     if into is None:
         raise click.UsageError("name a branch with --branch")
     if how["follow"] is not None:
-        _follow(session, into, base, how)
+        run_follow(session, into, base, how)
         return
     if not how["data"]:
-        raise click.UsageError("name files with --data, or a folder with --follow")
+        raise click.UsageError("name files with --data, or a folder or topic with --follow")
+    check_no_topic(how)
     data, graph = _rows(session, how), session.graph(writing=True)
-    with shown_progress() as progress:
-        done = graph.ingest(
-            data,
-            branch=into,
-            base=base,
-            type=how["type_name"],
-            **_load_how(session, progress, how),
-        )
+    with load_keywords(session, how) as keywords:
+        done = graph.ingest(data, branch=into, base=base, type=how["type_name"], **keywords)
     made = [f"made branch {done.loaded.branch} from {done.base_branch}"]
-    lines = [*(made if done.branch_created else []), _loaded_line(done.loaded)]
+    lines = [*(made if done.branch_created else []), loaded_line(done.loaded)]
     session.show(done.to_json(graph.uri), *lines)
-
-
-def _follow(session: Session, into: str, base: str, how: Mapping[str, Any]) -> None:
-    """Ingest what appears in a folder, until Ctrl-C or until all is done."""
-    from omnigraph.cli.following import Inbox, Tally, follow
-    from omnigraph.cli.progress import shown_progress
-
-    _check_follow(session, how)
-    graph, tally = session.graph(writing=True), Tally()
-
-    def ingested(file: Path, operation_id: str) -> str:
-        with shown_progress() as progress:
-            keywords = _load_how(session, progress, how)
-            keywords["operation_id"] = operation_id
-            done = graph.ingest(
-                [str(file)], branch=into, base=base, type=how["type_name"], **keywords
-            )
-        return _loaded_line(done.loaded)
-
-    scope = json.dumps([into, base, how["mode"], how["type_name"]])
-    try:
-        inbox = Inbox(Path(how["follow"]).absolute())
-        follow(inbox, ingested, scope, tally, once=how["once"])
-    except KeyboardInterrupt:
-        click.echo("stopped", err=True)
-    click.echo(str(tally))
-    if tally.bad:
-        raise click.exceptions.Exit(1)
-
-
-def _check_follow(session: Session, how: Mapping[str, Any]) -> None:
-    """Raise for options that do not go with --follow."""
-    if session.as_json:
-        message = "--follow prints a line for each file, and --json one document; leave one out"
-        raise click.UsageError(message)
-    named = {"--data": how["data"], "--dry-run": how["dry_run"], "--report": how["report"]}
-    wrong = next((name for name, given in named.items() if given), None)
-    if wrong is not None:
-        raise click.UsageError(f"--follow and {wrong} exclude each other")
-    if how["mode"] == "overwrite":
-        raise click.UsageError("each file would overwrite the one before; use another --mode")
-    if how["follow"].startswith(_TOPIC):
-        raise InputError(f"--follow takes a folder, not a topic: {how['follow']}", hint=_TOPIC_HINT)
-    if session.address.is_remote:
-        _refuse_for_server(how)
 
 
 def _rows(session: Session, how: Mapping[str, Any]) -> list[str] | BinaryIO:
@@ -201,36 +127,5 @@ def _rows(session: Session, how: Mapping[str, Any]) -> list[str] | BinaryIO:
     if how.get("mode") == "overwrite":
         session.confirm("replacing all rows of some types", yes=how["yes"])
     if session.address.is_remote:
-        _refuse_for_server(how)
+        refuse_for_server(how)
     return sys.stdin.buffer if "-" in data else list(data)
-
-
-def _refuse_for_server(how: Mapping[str, Any]) -> None:
-    """Raise InputError for rows and options that a server does not take."""
-    if how["report"] is not None or how["engine"] != "auto":
-        raise InputError("--report and --engine do not work through a server")
-    hint = "load it where the graph itself is"
-    for place in how["data"]:
-        if "://" in place:
-            message = f"only local files can be sent to a server, not '{place}'"
-            raise InputError(message, hint=hint)
-        if place.removesuffix(".gz").endswith(_TABULAR):
-            raise InputError(f"a server takes JSON lines only, not '{place}'", hint=hint)
-
-
-def _load_how(session: Session, progress: "Progress", how: Mapping[str, Any]) -> "LoadKeywords":
-    named = ("mode", "shown", "report", "dry_run", "message")
-    chosen = {name: how[name] for name in named}
-    return cast("LoadKeywords", {**chosen, **session.work_options(how, progress)})
-
-
-def _loaded_line(loaded: "Loaded") -> str:
-    nodes = counted(sum(loaded.nodes.values()), "node")
-    edges = counted(sum(loaded.edges.values()), "edge")
-    counts = loaded.counts
-    met = counts is not None and bool(counts.updated or counts.unchanged)
-    told = f": {counts}" if met else ""
-    if loaded.commit is None:
-        return f"checked {nodes} and {edges} ({loaded.engine}){told}; nothing was committed"
-    where = f"{loaded.branch} ({loaded.engine})"
-    return f"loaded {nodes} and {edges} into {where}{told}, commit {loaded.commit.id}"

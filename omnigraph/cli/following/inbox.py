@@ -1,0 +1,124 @@
+"""Inbox: files that appear in a folder, each a batch.
+
+A file is moved away when it is done with, to the folder `_done` or `_bad`.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import field
+from functools import partial
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omnigraph.cli.following.follow import Batch, set_aside
+from omnigraph.errors import InputError, OmniGraphError, UnreadableError, ViolationsError
+from omnigraph.frozen import dataclass
+
+if TYPE_CHECKING:
+    from omnigraph.write.load.loaded import Loaded
+    from omnigraph.write.load.options import LoadKeywords
+
+DONE, BAD = "_done", "_bad"
+# A file is taken when nothing was written to it for so long.
+_LOOK_SECONDS = 1.0
+_UNFINISHED = (".tmp", ".part", ".partial", ".crdownload")
+
+
+@dataclass(slots=True)
+class Inbox:
+    """A folder in which files appear, and where those go that are done with.
+
+    `scope` tells ingests apart that are done in another way.
+    """
+
+    folder: Path
+    scope: str
+    _seen: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def batches(self) -> Iterator[Batch | None]:
+        """Yield each file that appears, in the order of names; None when there is no more now."""
+        self._check()
+        while True:
+            for file in self._look():
+                yield Batch(file.name, [str(file)], partial(_how, file, self.scope))
+            yield None
+            time.sleep(_LOOK_SECONDS)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the last look found no file at all."""
+        return not self._seen
+
+    def keep(self, batch: Batch, loaded: "Loaded") -> int:  # noqa: ARG002 - as all sources
+        """Move a file that was ingested away."""
+        self.put(self.folder / batch.name, DONE)
+        return 1
+
+    def refuse(self, batch: Batch, failed: OmniGraphError) -> int:
+        """Set a file with bad rows aside; any other error is raised, and the file stays."""
+        if not _is_blamed(failed):
+            raise failed
+        set_aside(self.put(self.folder / batch.name, BAD), failed)
+        return 1
+
+    def put(self, file: Path, where: str) -> Path:
+        """Move a file away, and return where it is; it replaces nothing."""
+        place = self.folder / where / file.name
+        number = 1
+        while place.exists():
+            number += 1
+            place = self.folder / where / f"{file.stem}.{number}{file.suffix}"
+        self._seen.pop(file.name, None)
+        return file.rename(place)
+
+    def close(self) -> None:
+        """Do nothing: a folder is not held."""
+
+    def _check(self) -> None:
+        """Raise UnreadableError unless files can be taken out of the folder."""
+        try:
+            for each in (DONE, BAD):
+                (self.folder / each).mkdir(exist_ok=True)
+        except OSError as failed:
+            raise UnreadableError(f"cannot follow {self.folder}: {failed.strerror}") from None
+
+    def _look(self) -> list[Path]:
+        """Return the files that have not changed since the last look, in the order of names."""
+        files = [each for each in self.folder.iterdir() if _is_offered(each)]
+        before, self._seen = self._seen, {each.name: _state(each) for each in files}
+        ready = [each for each in files if before.get(each.name) == self._seen[each.name]]
+        return sorted(ready, key=lambda each: each.name)
+
+
+def _how(file: Path, scope: str) -> "LoadKeywords":
+    return {"operation_id": operation_of(file, scope)}
+
+
+def operation_of(file: Path, scope: str) -> str:
+    """Return an operation id for a file: its name and its content, and how it is ingested."""
+    try:
+        with file.open("rb") as opened:
+            content = file_digest(opened, "sha256").hexdigest()
+    except OSError as failed:
+        raise UnreadableError(f"cannot read {file}: {failed.strerror}") from None
+    return f"follow:{sha256(json.dumps([scope, file.name, content]).encode()).hexdigest()}"
+
+
+def _is_blamed(failed: OmniGraphError) -> bool:
+    """Return whether an error is the fault of the rows, so that others can go on."""
+    return isinstance(failed, ViolationsError | UnreadableError) or type(failed) is InputError
+
+
+def _is_offered(file: Path) -> bool:
+    return (
+        not file.name.startswith((".", "_"))
+        and not file.name.endswith(_UNFINISHED)
+        and file.is_file()
+    )
+
+
+def _state(file: Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_size, found.st_mtime_ns

@@ -1,0 +1,1 @@
+"""Tests of topics of Kafka that are followed: each message is ingested once."""
