@@ -35,8 +35,10 @@ _READ_ROWS = 40_000
 # Where rows are as large as this on average, a text may be megabytes: up to half of them are read
 # singly.
 _HEAVY_ROW = 64 << 10
-# Of fewer rows, texts are compared as fast as codes.
+# Of fewer rows, texts are compared as fast as codes, except with a single value.
 _LEAST_CODED = 500
+# Codes of as many rows are made in about a millisecond, so a few rows that need them wait.
+_MOST_CODED_AT_ONCE = 100_000
 # Adjacencies over several types that are kept: each is made anew after a commit.
 _MOST_JOINED = 8
 
@@ -79,12 +81,29 @@ class DenseReader(Reader):
         is_all = ordinals is numbering.all() and len(ordinals) == len(whole.values)
         return whole.values if is_all and not len(whole.changed) else whole.take(ordinals)
 
-    def coded(self, name: str, column: str, rows: int) -> CodedColumn | None:
-        """Return a text column as codes, if `rows` rows are worth it and it has few values."""
+    def coded(self, name: str, column: str, rows: int, *, one: bool) -> CodedColumn | None:
+        """Return a text column as codes, if `rows` rows are worth it and it has few values.
+
+        With `one` they are to be compared with one value, which a few rows are worth as well.
+        """
         stored_name, table = column_name(self.stored(name), column), self.table(name)
-        if stored_name == "id" or rows < _LEAST_CODED or self._are_few(table, stored_name, rows):
+        if stored_name == "id":
+            return None
+        if rows < _LEAST_CODED:
+            return self._known_codes(name, table, stored_name) if one else None
+        if self._are_few(table, stored_name, rows):
             return None
         return self.topology.coded(table, stored_name)
+
+    def _known_codes(self, name: str, table: Table, column: str) -> CodedColumn | None:
+        """Return a column as codes if it is in memory, and they are too or are made at once."""
+        numbering = self.numbering(name)
+        found = self.topology.known_codes(table, column, numbering)
+        if found is not None:
+            return found
+        whole = self.topology.known_column(table, column, numbering)
+        is_small = whole is not None and len(whole.values) <= _MOST_CODED_AT_ONCE
+        return self.topology.coded(table, column) if is_small else None
 
     def _are_few(self, table: Table, column: str, rows: int) -> bool:
         """Return whether reading `rows` rows one by one costs less than reading their column.

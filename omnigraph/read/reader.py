@@ -57,6 +57,11 @@ class Domain:
     def __len__(self) -> int:
         return int(self.offsets[-1])
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether the rows are those of tables, so that what is known of these is true of them."""
+        return True
+
     @cached_property
     def offsets(self) -> Numbers:
         """The first code of each type, and after the last one the number of all codes."""

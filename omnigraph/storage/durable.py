@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Container, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
 
@@ -12,18 +12,23 @@ def sync(root: Path, paths: Iterable[str], known: Container[str] = ()) -> None:
 
     Of folders that are `known` the names were flushed before, so that what is above them is not.
     """
-    wanted = [(path, root / path) for path in paths]
-    files = [path for path, whole in wanted if whole.is_file()]
-    for path, whole in wanted:
-        if whole.is_dir():
-            files += [f"{path}/{each.name}" for each in whole.iterdir()]
-    _flush_all(root, files)
-    _flush_all(root, {folder for path in files for folder in _folders(path, known)})
+    files = [each for path in paths for each in _files(root, path)]
+    _flush_all(root, {*files, *(folder for path in files for folder in _folders(path, known))})
 
 
 def sync_folders(root: Path, paths: Iterable[str]) -> None:
     """Flush every folder on the way to files, so that their names last."""
     _flush_all(root, {folder for path in paths for folder in _folders(path)})
+
+
+def _files(root: Path, path: str) -> list[str]:
+    """Return a file, or those of a folder; none when there is neither."""
+    try:
+        return [f"{path}/{name}" for name in os.listdir(f"{root}/{path}")]  # noqa: PTH208 - is hot
+    except NotADirectoryError:
+        return [path]
+    except FileNotFoundError:
+        return []
 
 
 def _folders(path: str, known: Container[str] = ()) -> Iterator[str]:
@@ -36,13 +41,19 @@ def _folders(path: str, known: Container[str] = ()) -> Iterator[str]:
 
 
 def _flush_all(root: Path, paths: Collection[str]) -> None:
-    if len(paths) == 1:
-        _flush(root.joinpath(*paths))
-    else:
-        list(_pool().map(_flush, [root / path for path in paths]))
+    """Flush files and folders at the same time, to share the commits of the disk's journal."""
+    wanted = [f"{root}/{path}" for path in paths]
+    others = [_pool().submit(_flush, each) for each in wanted[1:]]
+    try:
+        for each in wanted[:1]:  # by this thread, which would only wait
+            _flush(each)
+    finally:
+        wait(others)
+    for other in others:
+        other.result()
 
 
-def _flush(path: Path) -> None:
+def _flush(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -52,5 +63,4 @@ def _flush(path: Path) -> None:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Threads that flush in parallel, to share the commits of the file system's journal."""
     return ThreadPoolExecutor(8, thread_name_prefix="omnigraph-sync")

@@ -4,6 +4,7 @@ import lance
 from lance.fragment import LanceFragment
 
 from omnigraph.frozen import dataclass
+from omnigraph.storage.fragments import fragment_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,16 @@ def fragments_to_fold(
     heavy: list[LanceFragment] = []
     chosen: dict[int, LanceFragment] = {}
     for fragment in dataset.get_fragments():
-        at = _level(fragment, levels)
+        # Lance makes them anew at every call, and most writes come by here.
+        rows, size = fragment.physical_rows, fragment_bytes(fragment)
+        at = _level(rows, size, levels)
         if at is None:
             continue
-        if at > 0 and _size(fragment) > _HEAVY * fragment.physical_rows:
+        if at > 0 and size > _HEAVY * rows:
             heavy.append(fragment)
             continue
         by_level[at].append(fragment)
-        if at > 0 and fragment.num_deletions > MOST_DELETED * fragment.physical_rows:
+        if at > 0 and fragment.num_deletions > MOST_DELETED * rows:
             chosen[fragment.fragment_id] = fragment
     for level, fragments in zip(levels, by_level, strict=True):
         if len(fragments) > level.most:
@@ -59,12 +62,6 @@ def fragments_to_fold(
     return list(chosen.values()) or (heavy if len(heavy) > _MOST_HEAVY else [])
 
 
-def _level(fragment: LanceFragment, levels: tuple[Level, ...]) -> int | None:
-    rows = fragment.physical_rows
-    size = _size(fragment)
+def _level(rows: int, size: int, levels: tuple[Level, ...]) -> int | None:
     fitting = (at for at, level in enumerate(levels) if rows < level.rows and size < level.size)
     return next(fitting, None)
-
-
-def _size(fragment: LanceFragment) -> int:
-    return sum(each.file_size_bytes or 0 for each in fragment.metadata.files)

@@ -95,28 +95,54 @@ def attached_versions(files: Iterable[Stored]) -> set[int]:
     return {layout.NEWEST_VERSION - int(each) for each in numbers if each.isdigit()}
 
 
-def newest_local(store: Store, path: str, seen: int | None = None) -> int | None:
-    """Return the newest version on a local disk, from Lance's hint and a look ahead of it.
+def newest_local(store: Store, path: str, seen: Sighting | None = None) -> int | None:
+    """Return the newest version on a local disk, from a look ahead of the one that was seen last.
 
-    Without a hint, as after the first commit, the look begins at the version that was seen last. A
-    listing grows with the history, so it is the last resort: after a power loss that took the hint,
-    or the version that it names.
+    Where that was long ago, or many came since, the look begins at Lance's hint, if there is one;
+    after the first commit there is none. A listing grows with the history, so it is the last
+    resort: after a power loss that took the hint, or the version that it names.
     """
     folder = f"{store.root}/{path}/_versions"  # as text, because this is on every path
-    try:
-        with open(f"{folder}/latest_version_hint.json", "rb") as hint:  # noqa: PTH123
-            version = int(json.loads(hint.read())["version"])
-    except (OSError, ValueError, KeyError, TypeError):
-        if seen is None:
-            return _listed_version(Path(folder))
-        version = seen
-    while os.path.exists(f"{folder}/{layout.manifest_name(version + 1)}"):  # noqa: PTH110
-        version += 1
+    version = None if seen is None else _soon_after(folder, seen)
+    if version is None:
+        version = _hinted_version(folder)
+        if version is None:
+            if seen is None:
+                return _listed_version(Path(folder))
+            version = seen.version
+        while _exists(folder, version + 1):
+            version += 1
     try:
         is_whole = os.stat(f"{folder}/{layout.manifest_name(version)}").st_size > 0  # noqa: PTH116
     except FileNotFoundError:
         is_whole = False
     return version if is_whole else _listed_version(Path(folder))
+
+
+def _soon_after(folder: str, seen: Sighting) -> int | None:
+    """Return the newest version if it is, or came soon after, one that was seen a short time ago.
+
+    None when that cannot be said.
+    """
+    if time.monotonic() - seen.at > _MOST_SECONDS:
+        return None
+    for version in range(seen.version, seen.version + _MOST_PROBES):
+        if not _exists(folder, version + 1):
+            return version
+    return None
+
+
+def _hinted_version(folder: str) -> int | None:
+    """Return the version that Lance's hint names, or None."""
+    try:
+        with open(f"{folder}/latest_version_hint.json", "rb") as hint:  # noqa: PTH123
+            return int(json.loads(hint.read())["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _exists(folder: str, version: int) -> bool:
+    return os.path.exists(f"{folder}/{layout.manifest_name(version)}")  # noqa: PTH110
 
 
 def blank_manifests(folder: Path) -> Iterator[Path]:

@@ -3,7 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -218,7 +218,7 @@ class Tables:
         """
         with self._lock:
             known = self._newest.get(path)
-        version = None if known is None else self._newest_version(path, *known)
+        version = None if known is None else self._newest_version(path, known[0])
         if known is None or version is None:
             return self._found(path)
         if version == known[1].version:
@@ -279,13 +279,24 @@ class Tables:
             message = f"cannot commit to {path}: no answer in {seconds:g} s"
             raise LingeringError(message, hint=NO_ANSWER) from None
 
-    def add_rows(self, table: Table, rows: pa.Table) -> Table:
-        """Append rows to a moving table; they are visible at once."""
+    def add_rows(
+        self,
+        table: Table,
+        rows: pa.Table,
+        newest: Callable[[Table], AbstractContextManager[Table]] = nullcontext,
+    ) -> Table:
+        """Append rows to a moving table; they are visible at once.
+
+        They are appended to the version that `newest` gives for `table` when they are flushed:
+        Lance reads every version since the one that it is given.
+        """
         begun = table.begun()
         with report_as(f"cannot append to {table.path}"):
             written = begun.write(rows)
-        change = LanceOperation.Append(written)
-        return self.advance(table, change, data_files(written), bench=begun.bench)
+        change, files = LanceOperation.Append(written), data_files(written)
+        self.sync(f"{table.path}/{each}" for each in files)
+        with newest(table) as latest:
+            return self.advance(latest, change, bench=begun.bench)
 
     def set_keys(
         self,
@@ -441,14 +452,14 @@ class Tables:
             table = found
         raise StorageError(f"cannot index {table.path}: other writers keep changing it")
 
-    def _newest_version(self, path: str, seen: Sighting, table: Table) -> int | None:
+    def _newest_version(self, path: str, seen: Sighting) -> int | None:
         """Return the newest version of a table; None when it is not the table that was seen."""
         if not self.store.is_local:
             with report_as(f"cannot open {path}"):
                 return newest_since(self.store, path, seen)
         if mark_of(self.store, path, seen.anchor) != seen.mark:
             return None
-        return newest_local(self.store, path, table.version)
+        return newest_local(self.store, path, seen)
 
     def _found(self, path: str) -> Table | None:
         """Open the newest version of a table about which nothing is known (any more)."""

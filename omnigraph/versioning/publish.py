@@ -45,6 +45,8 @@ def publish(
     operation = staged.write_set.operation_id or repository.clock.ulid()
     attempt = _Attempt(repository, normalize_name(branch), staged, operation)
     newest = newest or repository.manifest.look_ahead(folds=True)
+    # Before the manifest is read: among many writers it moves while files are flushed.
+    repository.tables.sync(staged.files)
     for _ in attempts(repository.patience.seconds):
         commit = attempt.run(newest())
         if commit is not None:
@@ -91,15 +93,16 @@ class _Attempt:
         commit = self._commit(current, at)
         if self._needs_old and self._is_cleaned(commit, at):
             raise CommitCleanedError("what this change builds on was cleaned up meanwhile")
-        self.repository.tables.sync(self.staged.files)
         try:
             added, head = self._add(at, commit)
             reached("commit written")
             self.repository.tables.sync_table(added)
             reached("commit synced")
-            # Nothing came between them, so the later one guards as well and saves a look back.
-            guard = added if added.version == at.version + 1 else at
-            flipped = self._flip(guard, commit, {**others, self.branch: head})
+            with manifest.undisturbed(added) as newest:
+                guard = self._guard(at, added, newest, others)
+                if guard is None:
+                    return None
+                flipped = self._flip(guard, commit, {**others, self.branch: head})
         except CommitRejectedError:
             return None
         reached("head flipped")
@@ -108,6 +111,22 @@ class _Attempt:
         if self.branch == MAIN and commit.schema != current.schema:
             self.repository.show_schema(commit)
         return commit
+
+    def _guard(
+        self, at: Table, added: Table, newest: Table, others: Mapping[str, Head]
+    ) -> Table | None:
+        """Return the manifest that guards the flip; None when what it guards moved after `at`.
+
+        The later it is, the fewer versions Lance has to read. It is the newest one when all heads
+        that are flipped stand there as they were read. Whether an operation was done since is not
+        seen there, so that only `at` guards one.
+        """
+        if self.staged.write_set.operation_id is not None:
+            return added if added.version == at.version + 1 else at
+        names = (self.branch, *others)
+        needs_old, manifest = self._needs_old, self.repository.manifest
+        has_moved = manifest.has_moved(names, at, newest, needs_old=needs_old)
+        return None if has_moved else newest
 
     def _current(self, at: Table) -> Commit:
         """Return the commit to build on: the head, or where a new branch starts."""

@@ -90,11 +90,12 @@ class Draft:
     def put(self, name: str, rows: pa.Table) -> None:
         """Add rows, replacing those with the same ids."""
         before = self.change(name)
-        kept = before.rows.filter(pc.invert(pc.is_in(before.rows["id"], rows["id"])))
-        gone = before.gone.filter(pc.invert(pc.is_in(before.gone, rows["id"])))
-        joined = rows.cast(before.rows.schema)
-        if kept.num_rows:  # otherwise nothing is copied; a row may hold a blob
-            joined = pa.concat_tables([kept, joined])
+        joined, gone = rows.cast(before.rows.schema), before.gone
+        if not before.is_empty:
+            kept = before.rows.filter(pc.invert(pc.is_in(before.rows["id"], rows["id"])))
+            gone = gone.filter(pc.invert(pc.is_in(gone, rows["id"])))
+            if kept.num_rows:  # otherwise nothing is copied; a row may hold a blob
+                joined = pa.concat_tables([kept, joined])
         joined = joined.combine_chunks()
         self._changes[name] = TypeChange(before.stored, joined, gone)
 

@@ -39,7 +39,7 @@ class VectorFiller:
     def of(store: Store, environment: Mapping[str, str] | None = None) -> "VectorFiller":
         """Return the settings of the environment; tasks on other machines use the same."""
         given = store.variables if environment is None else environment
-        kept = sorted((key, value) for key, value in given.items() if key.startswith(_VARIABLES))
+        kept = sorted((key, given[key]) for key in given if key.startswith(_VARIABLES))
         return VectorFiller(tuple(kept), store)
 
     @staticmethod

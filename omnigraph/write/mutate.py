@@ -78,6 +78,10 @@ class _HeldRows(Domain):
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
+    @property
+    def is_stored(self) -> bool:
+        return False
+
     def values(self, name: str, codes: Numbers, kind: ValueType) -> pa.Array:  # noqa: ARG002
         """Return a column of the rows."""
         found = self.rows[name]
@@ -165,6 +169,8 @@ class _StatementRunner:
 
     def _is_once(self, stored: StoredType, ids: pa.Array) -> pa.Array:
         """Return a mask of the rows for which matches agree; note the others."""
+        if len(ids) <= 1:
+            return pa.array([True] * len(ids), pa.bool_())
         counts = ids.value_counts()
         repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
         reason = "two matches have different values for this row"

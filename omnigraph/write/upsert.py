@@ -57,6 +57,8 @@ def find_places(rows: pa.Table, before: pa.Table) -> np.ndarray:
 
 def find_unchanged(rows: pa.Table, before: pa.Table) -> pa.Array:
     """Return a mask of the rows that equal the row of the same id in `before`, in all columns."""
+    if not before.num_rows:
+        return pa.array(np.zeros(rows.num_rows, bool))
     places = find_places(rows, before)
     known = places >= 0
     found = np.zeros(rows.num_rows, bool)

@@ -6,7 +6,6 @@ from random import Random
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.data.derived import topology
 from omnigraph.errors import BudgetError
 from omnigraph.read import blocks, dense_reader
 from omnigraph.read.execution import Budget
@@ -88,7 +87,6 @@ def test_what_has_to_be_kept_still_counts(graph: Graph, monkeypatch: pytest.Monk
 def test_texts_compared_as_codes_give_what_the_oracle_gives(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topology, "_LEAST_CODED", 0)
     monkeypatch.setattr(dense_reader, "_LEAST_CODED", 0)
     random = Random(seed)
     world = random_world(random)

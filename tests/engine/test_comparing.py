@@ -1,11 +1,15 @@
-"""Numbers that are compared as a processor does compare as the language says."""
+"""Values that are compared quickly compare as the language says."""
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+import omnigraph as og
+from omnigraph.data.derived.coded_column import code_column
 from omnigraph.data.values.comparison import can_compare_plainly, compare, compare_plainly
 from omnigraph.query.parsing.ast import Operator
 from omnigraph.schema.types import F32, F64, I32, I64, STRING
@@ -56,3 +60,49 @@ def test_only_numbers_of_one_kind_are_compared_plainly() -> None:
 
     assert plain == {(I32, I32), (I32, I64), (I64, I32), (I64, I64), (F64, F64)}
     assert not can_compare_plainly(I32, Operator.IN, I32)
+
+
+@pytest.mark.parametrize("value", ["a", "b", "", "c", "other"])
+def test_a_value_is_found_by_its_code_in_all_rows_or_some(value: str) -> None:
+    texts = ["a", None, "b", "", "c", "a", None]
+    coded = code_column(pa.array(texts))
+    assert coded is not None
+    some = np.array([6, 5, 5, 2, 0])
+
+    assert coded.equals(None, value).tolist() == [each == value for each in texts]
+    assert coded.equals(some, value).tolist() == [texts[each] == value for each in some]
+
+
+@pytest.mark.parametrize("count", [30, 3_000])
+@pytest.mark.parametrize("condition", ['kind = "a"', 'kind in ["a"]', 'kind < "b"'])
+def test_rows_that_a_change_looks_at_have_their_own_texts(
+    count: int, condition: str, tmp_path: Path
+) -> None:
+    graph = og.init(tmp_path / "g", "node T { slug: String @key  kind: String }", durable=False)
+    rows = [{"slug": str(9_999 - at), "kind": "ab"[at * at % 7 % 2]} for at in range(count)]
+    graph.load(rows, type="T")
+    graph.query('query q() { match { $t: T { kind: "a" } } return { count(*) as n } }')
+
+    graph.branch().mutate(f"query q() {{ delete T where {condition} }}")
+
+    left = graph.query("query q() { match { $t: T } return { $t.slug as s } }")
+    assert {row["s"] for row in left} == {row["slug"] for row in rows if row["kind"] == "b"}
+
+
+def test_a_text_is_compared_with_one_value_as_with_others(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "g", "node T { slug: String @key  kind: String? }")
+    kinds = ["a", "b", None, "a"]
+    rows = [{"slug": str(at), "kind": kind} for at, kind in enumerate(kinds)]
+    graph.load(rows, type="T")
+
+    def asked(condition: str, **params: object) -> list[str]:
+        declared = "($k: String?)" if params else "()"
+        text = f"query q{declared} {{ match {{ $t: T  {condition} }} return {{ $t.slug as s }} }}"
+        return [str(row["s"]) for row in graph.query(text, **params)]
+
+    for _ in range(2):
+        assert asked("$t.kind = $k", k="a") == asked('$t.kind in ["a"]') == ["0", "3"]
+        assert asked("$t.kind = $k", k="none") == asked("$t.kind = $k", k=None) == []
+        assert asked("$t.kind != $k", k="a") == ["1"]
+    graph.load([{"slug": "1", "kind": "a"}], type="T", mode="merge")
+    assert asked("$t.kind = $k", k="a") == ["0", "1", "3"]

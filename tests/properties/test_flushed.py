@@ -24,9 +24,9 @@ def flushed(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[Path]]:
     seen: set[Path] = set()
     flush = durable._flush
 
-    def watched(path: Path) -> None:
+    def watched(path: str) -> None:
         flush(path)
-        seen.add(path)
+        seen.add(Path(path))
 
     monkeypatch.setattr(durable, "_flush", watched)
     yield seen

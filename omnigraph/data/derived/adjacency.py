@@ -60,6 +60,8 @@ class Adjacency:
                 return row_range(len(sources)), targets, None
             owners = np.flatnonzero(targets >= 0)
             return owners, targets[owners], None
+        if len(sources) == 1:
+            return self._follow_one(int(sources[0]), check)
         if len(sources) == len(self) and is_row_range(sources):
             if check is not None:
                 check(self.size)
@@ -72,6 +74,15 @@ class Adjacency:
         before = np.cumsum(counts) - counts
         places = np.arange(len(owners)) + np.repeat(starts - before, counts)
         return owners, self.targets[places], None if self.edges is None else self.edges[places]
+
+    def _follow_one(self, source: int, check: CheckCount | None) -> Neighbours:
+        """Return the entries of one source, which follow each other."""
+        own = slice(int(self.offsets[source]), int(self.offsets[source + 1]))
+        count = own.stop - own.start
+        if check is not None:
+            check(count)
+        edges = None if self.edges is None else _view(self.edges[own])
+        return np.zeros(count, np.int64), _view(self.targets[own]), edges
 
     def are_joined(self, sources: Numbers, targets: Numbers) -> "np.ndarray":
         """Return for each pair whether it has an entry, by binary search among the targets."""

@@ -1,11 +1,12 @@
 """Coded column: a text column of few different values as small numbers, by ordinal."""
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.derived.numbering import NO_ROW, Numbers
 from omnigraph.data.values.equality import Mask
 from omnigraph.frozen import dataclass
 
@@ -13,9 +14,9 @@ from omnigraph.frozen import dataclass
 MOST_VALUES = 4_096
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CodedColumn:
-    """The different values of a column, and for each row the place of its value among them.
+    """The different values of a column, and for each ordinal the place of its value among them.
 
     The place after the last value stands for null.
     """
@@ -27,28 +28,39 @@ class CodedColumn:
     def nbytes(self) -> int:
         return int(self.values.nbytes + self.places.nbytes)
 
-    def take(self, ordinals: Numbers) -> "CodedColumn":
-        """Return the column of some ordinals."""
-        return CodedColumn(self.values, self.places[ordinals])
+    def test(
+        self, ordinals: Numbers | None, condition: "Callable[[pa.Array], pa.Array]"
+    ) -> pa.Array:
+        """Return for some ordinals, or all, whether a condition is true, false or unknown.
 
-    def test(self, condition: "Callable[[pa.Array], pa.Array]") -> pa.Array:
-        """Return for each row whether a condition is true, false or unknown, by its value."""
+        It is tested once per value.
+        """
         found = condition(self.values)
         known = np.asarray(found.is_valid(), bool)
-        truth = _true_or_false(found)
-        if known.all() and not self._has_nulls:
-            return pa.array(truth[self.places])
+        truth, places = _true_or_false(found), self._places_of(ordinals)
+        if known.all() and not self._has_nulls(places):
+            return pa.array(truth[places])
         unknown = np.append(~known, True)
-        return pa.array(truth[self.places], mask=unknown[self.places])
+        return pa.array(truth[places], mask=unknown[places])
 
-    def holds(self, condition: "Callable[[pa.Array], pa.Array]") -> Mask:
-        """Return for each row whether a condition is true, which is tested once per value."""
-        found: Mask = _true_or_false(condition(self.values))[self.places]
+    def holds(self, ordinals: Numbers | None, condition: "Callable[[pa.Array], pa.Array]") -> Mask:
+        """Return for some ordinals, or all, whether a condition is true."""
+        found: Mask = _true_or_false(condition(self.values))[self._places_of(ordinals)]
         return found
 
-    @property
-    def _has_nulls(self) -> bool:
-        return bool(len(self.places)) and int(self.places.max()) == len(self.values)
+    def equals(self, ordinals: Numbers | None, value: str) -> Mask:
+        """Return for some ordinals, or all, whether a value is theirs."""
+        return np.asarray(self._places_of(ordinals) == self._place_of.get(value, NO_ROW))
+
+    @cached_property
+    def _place_of(self) -> dict[str, int]:
+        return {value: place for place, value in enumerate(self.values.to_pylist())}
+
+    def _places_of(self, ordinals: Numbers | None) -> "np.ndarray":
+        return self.places if ordinals is None else self.places[ordinals]
+
+    def _has_nulls(self, places: "np.ndarray") -> bool:
+        return bool(len(places)) and int(places.max()) == len(self.values)
 
 
 def _true_or_false(found: pa.Array) -> Mask:

@@ -240,6 +240,9 @@ def _split_addresses(addresses: Addresses) -> tuple[Numbers, Numbers]:
 
 def to_numbers(column: pa.Array) -> Numbers:
     """Return a column of whole numbers as a NumPy array; NO_ROW for null."""
+    if not column.null_count and pa.types.is_signed_integer(column.type):
+        plain: Numbers = column.to_numpy().astype(np.int64, copy=False)
+        return plain
     whole = column.cast(pa.int64())
     known = whole.fill_null(NO_ROW) if whole.null_count else whole
     found: Numbers = known.to_numpy(zero_copy_only=False)

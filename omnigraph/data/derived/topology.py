@@ -65,8 +65,6 @@ _MOST_EXTENSIONS = 256
 _MOST_PARALLEL = 10_000
 # Smaller arrays are made faster than they are read from a disk.
 _LEAST_STORED = 50_000
-# Of fewer rows, texts are compared as fast as codes.
-_LEAST_CODED = 1_000
 # The ends of all edges serve to build an adjacency in one direction and soon in the other.
 _MOST_ENDS = 2
 
@@ -213,7 +211,7 @@ class Topology:
     def coded(self, table: Table, name: str) -> CodedColumn | None:
         """Return a whole text column as codes; None when it changed, or has too many values."""
         column = self.column(table, name)
-        if len(column.changed) or len(column.values) < _LEAST_CODED:
+        if len(column.changed):
             return None
         known = self.statistics(table, name)
         if known is None or known.distinct > MOST_VALUES:
@@ -222,6 +220,11 @@ class Topology:
         key = (*family, column.lineage)
         coded = self.cache.get(key, lambda: _Coded(code_column(column.values)), family=family)
         return coded.column
+
+    def known_codes(self, table: Table, name: str, numbering: Numbering) -> CodedColumn | None:
+        """Return a text column as codes by a numbering of its table, or None if there are none."""
+        found = self.cache.peek(("codes", *_column_family(table, name), numbering.lineage))
+        return found.column if isinstance(found, _Coded) else None
 
     def degrees(self, table: Table, *, backwards: bool) -> DegreeStatistics | None:
         """Return the statistics of an adjacency's degrees; None unless it is in memory."""

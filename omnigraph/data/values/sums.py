@@ -62,10 +62,17 @@ class ExactSum:
 
 
 def sum_floats(
-    values: Floats, groups: Integers, count: int, weights: Integers | None = None
+    values: Floats,
+    groups: Integers,
+    count: int,
+    weights: Integers | None = None,
+    most: int | None = None,
 ) -> Floats:
-    """Return the sum of each group as the nearest float; a value counts as its weight says."""
-    size = _measure(values, weights)
+    """Return the sum of each group as the nearest float; a value counts as its weight says.
+
+    `most` is how often the values of a group count at most, if that is known.
+    """
+    size = _measure(values, weights, most)
     if size.bits is None:
         return _sum_one_by_one(values, groups, count, weights)
     parts, powers = _cut(values, groups, count, weights, size)
@@ -86,13 +93,16 @@ class _Size:
     is_finite: bool
 
 
-def _measure(values: Floats, weights: Integers | None) -> _Size:
+def _measure(values: Floats, weights: Integers | None, most_of_group: int | None = None) -> _Size:
     most = _greatest(values)
     is_finite = isfinite(most)
     if not is_finite:
         most = _greatest(values[np.isfinite(values)])
     power = int(np.frexp(most)[1])
-    total = float(len(values) if weights is None else weights.sum(dtype=np.float64))
+    if most_of_group is not None:
+        total = float(most_of_group)
+    else:
+        total = float(len(values) if weights is None else weights.sum(dtype=np.float64))
     weight_bits = int(np.frexp(total)[1])
     if power > _MOST_POWER or weight_bits > _MOST_WEIGHT_BITS:
         return _Size(power, None, is_finite)
@@ -114,7 +124,7 @@ def _cut(
     """Return for powers of two, from the greatest down, the exact sums of the groups' parts."""
     bits, is_finite = size.bits, size.is_finite
     assert bits is not None
-    first = _LEAST_POWER + (size.power - _LEAST_POWER - 1) // bits * bits
+    first = size.power - bits
     sums: list[Floats] = []
     powers: list[int] = []
     step = max(_BLOCK, count)

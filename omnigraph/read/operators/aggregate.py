@@ -99,7 +99,7 @@ class Aggregation:
         sums = (
             self._sum_integers(groups, numbers, weights)
             if whole
-            else self._sum(groups, numbers, weights)
+            else self._sum(groups, numbers, weights, int(counts.max(initial=0)))
         )
         if expr.function == "avg":
             with np.errstate(invalid="ignore"):
@@ -112,11 +112,17 @@ class Aggregation:
             return np.bincount(groups, minlength=self.count)
         return self._sum_integers(groups, self.rows.weights[places], None)
 
-    def _sum(self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None) -> "np.ndarray":
-        """Return sums as the nearest floats, so they do not depend on the order of the rows."""
+    def _sum(
+        self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None, most: int
+    ) -> "np.ndarray":
+        """Return sums as the nearest floats, so they do not depend on the order of the rows.
+
+        `most` is how often the numbers of a group count at most.
+        """
         if not np.issubdtype(numbers.dtype, np.floating):
             return self._sum_exactly(groups, numbers, weights).astype(np.float64)
-        return sum_floats(numbers.astype(np.float64, copy=False), groups, self.count, weights)
+        values = numbers.astype(np.float64, copy=False)
+        return sum_floats(values, groups, self.count, weights, most)
 
     def _add(self, groups: Numbers, values: "np.ndarray", weights: Numbers | None) -> "np.ndarray":
         values = values if weights is None else values * weights

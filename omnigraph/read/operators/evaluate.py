@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.derived.coded_column import CodedColumn
+from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.values.columns import convert_each
 from omnigraph.data.values.comparison import (
     Operand,
@@ -70,9 +71,7 @@ class Evaluation:
             return self._match_text(predicate)
         match predicate:
             case Comparison(PropertyRef() as left, operator, right) if is_text(left.type):
-                coded = self._find_codes(left, right)
-                if coded is not None:
-                    return coded.holds(partial(self._compare_values, operator, right, left))
+                return self._compare_texts(left, operator, right)
             case Comparison(PropertyRef() as left, operator, Constant() | ParamRef() as right):
                 if can_compare_plainly(left.type, operator, right.type):
                     return self._compare_numbers(left, operator, right)
@@ -84,6 +83,18 @@ class Evaluation:
             known = pc.fill_null(known, fill_value=False)
         found: Mask = known.to_numpy(zero_copy_only=False)
         return found
+
+    def _compare_texts(self, left: PropertyRef, operator: Operator, right: Expr) -> Mask:
+        """Compare texts by codes where they have some; which one is theirs takes no text at all."""
+        known = isinstance(right, Constant | ParamRef) and operator is Operator.EQUAL
+        coded = self._find_codes(left, right, one=known)
+        if coded is None:
+            return self._to_mask(self._compare(left, operator, right))
+        column, ordinals = coded
+        value = self.execution.constant(right) if isinstance(right, Constant | ParamRef) else None
+        if known and isinstance(value, str):
+            return column.equals(ordinals, value)
+        return column.holds(ordinals, partial(self._compare_values, operator, right, left))
 
     def _compare_numbers(
         self, left: PropertyRef, operator: Operator, right: Constant | ParamRef
@@ -182,7 +193,8 @@ class Evaluation:
                 coded = self._find_codes(left, right)
                 if coded is None:
                     return self._compare(left, operator, right)
-                return coded.test(partial(self._compare_values, operator, right, left))
+                column, ordinals = coded
+                return column.test(ordinals, partial(self._compare_values, operator, right, left))
             case Comparison(left, operator, right):
                 return self._compare(left, operator, right)
 
@@ -276,19 +288,27 @@ class Evaluation:
             case _:
                 return compare(self.value(left), operator, self.value(right))
 
-    def _find_codes(self, left: PropertyRef, right: Expr) -> CodedColumn | None:
-        """Return a text column of few values that is compared with what is known, else None."""
+    def _find_codes(
+        self, left: PropertyRef, right: Expr, *, one: bool = False
+    ) -> tuple[CodedColumn, Numbers | None] | None:
+        """Return a text column of few values that is compared with what is known, else None.
+
+        The ordinals of the rows in it are None when they are all; with `one` it is compared with
+        one value.
+        """
         reader, variable = self.execution.reader, left.variable
         assert variable is not None
         domain, codes = self.execution.domains[variable], self.rows.codes[variable]
         known = isinstance(right, Constant | ParamRef | Now | ListOf)
         if not known or not isinstance(reader, DenseReader) or len(domain.types) != 1:
             return None
-        coded = reader.coded(domain.types[0], left.property, len(codes))
+        if not domain.is_stored:
+            return None
+        coded = reader.coded(domain.types[0], left.property, len(codes), one=one)
         if coded is None or codes.min(initial=0) < 0:
             return None
         is_all = codes is reader.numbering(domain.types[0]).all()
-        return coded if is_all and len(codes) == len(coded.places) else coded.take(codes)
+        return coded, None if is_all and len(codes) == len(coded.places) else codes
 
     def _compare_values(
         self, operator: Operator, right: Expr, left: PropertyRef, values: pa.Array

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from hashlib import sha256
 from uuid import uuid4
@@ -47,6 +47,7 @@ from omnigraph.versioning.manifest.records import (
     place_in_history,
     stamp_of,
 )
+from omnigraph.versioning.manifest.undisturbed import undisturbed
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalize_name
 
 # Versions of the manifest that stay whatever their age, and how often older ones are removed.
@@ -274,10 +275,32 @@ class Manifest:
         if operation_id is not None:
             rows = pa.concat_tables([rows, operation_rows(operation_id, commit, at.schema)])
         since = self._freshness.now()
-        added = self._tables.add_rows(at, rows)
+        added = self._tables.add_rows(at, rows, self.undisturbed)
         self._freshness.note(added.version, since)
         fragment = max(each.fragment_id for each in added.outline.get_fragments())
         return added, Head(commit.branch, commit.id, commit.version, fragment)
+
+    def has_moved(self, names: Iterable[str], at: Table, later: Table, *, needs_old: bool) -> bool:
+        """Whether one of some heads stands elsewhere in a later version.
+
+        With `needs_old` also whether tables were cleaned up in between.
+        """
+        if needs_old and last_cleanup(later) != last_cleanup(at):
+            return True
+        return any(self.twin(each, later) != self.twin(each, at) for each in names)
+
+    @contextmanager
+    def undisturbed(self, known: Table) -> Iterator[Table]:
+        """Hold back the other writers of this machine within the block; gives the newest version.
+
+        In a bucket it gives the one that is known: to look takes longer than Lance needs to read
+        those that came since.
+        """
+        if not self._tables.store.is_local:
+            yield known
+            return
+        with undisturbed(f"{self._tables.store.root}/{layout.MANIFEST}/_versions"):
+            yield self.newest()
 
     def flip(
         self,
