@@ -52,6 +52,10 @@ class DenseReader(Reader):
         default_factory=dict, init=False, repr=False, compare=False
     )
 
+    _adjacencies: dict[object, AnyAdjacency] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
     @property
     def cache(self) -> MemoryCache:
         return self.topology.cache
@@ -141,6 +145,14 @@ class DenseReader(Reader):
 
     def adjacency(self, leg: Leg, *, edges: Domain | None = None) -> AnyAdjacency:
         """Return where a leg leads from all rows of its source."""
+        types = None if edges is None else edges.types
+        key = (leg.steps, leg.source.types, leg.target.types, types)
+        found = self._adjacencies.get(key)
+        if found is None:
+            found = self._adjacencies[key] = self._find_adjacency(leg, edges)
+        return found
+
+    def _find_adjacency(self, leg: Leg, edges: Domain | None) -> AnyAdjacency:
         found = find_ways(self, leg)
         if len(leg.source.types) == len(leg.target.types) == len(found) == 1:
             return self.topology.adjacency(

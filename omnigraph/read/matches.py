@@ -13,18 +13,33 @@ from omnigraph.frozen import dataclass
 
 # A little less than I64 holds, because floats are used to see whether a count is larger.
 _MOST_COUNTED = 9_200_000_000_000_000_000
+# Columns of as many rows are kept beside what they are made of.
+_FEW = 1_024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LateColumn:
-    """A column that is computed, one value for each row, only when it is needed."""
+    """A column that is computed, one value for each row, only when it is needed.
+
+    Of a few rows it is kept then: what they were sorted by is often shown as well.
+    """
 
     rows: "Matches"
     make: "Callable[[Matches], pa.Array]"
+    made: pa.Array | None = None
+
+    def get(self) -> pa.Array:
+        """Return the column."""
+        if self.made is not None:
+            return self.made
+        found = self.make(self.rows)
+        self.made = found if self.rows.count <= _FEW else None
+        return found
 
     def slice(self, first: int, count: int) -> "LateColumn":
         """Return the column of some rows that follow each other."""
-        return LateColumn(self.rows.slice(first, count), self.make)
+        made = None if self.made is None else self.made.slice(first, count)
+        return LateColumn(self.rows.slice(first, count), self.make, made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +57,7 @@ class Matches:
     def column(self, name: str) -> pa.Array:
         """Return a computed column."""
         found = self.columns[name]
-        return found.make(found.rows) if isinstance(found, LateColumn) else found
+        return found.get() if isinstance(found, LateColumn) else found
 
     def take(self, places: Numbers) -> "Matches":
         """Return the rows at some places, in that order."""
@@ -62,15 +77,15 @@ class Matches:
         """Return the columns at some places; what late ones are made of is taken once for all."""
         found: dict[str, pa.Array | LateColumn] = {}
         taken: dict[int, Matches] = {}
-        at = None
+        at = pa.array(places) if self.columns else None
         for name, column in self.columns.items():
             if isinstance(column, LateColumn):
                 own = id(column.rows)
                 if own not in taken:
                     taken[own] = column.rows.take(places)
-                found[name] = LateColumn(taken[own], column.make)
+                made = None if column.made is None else column.made.take(at)
+                found[name] = LateColumn(taken[own], column.make, made)
             else:
-                at = pa.array(places) if at is None else at
                 found[name] = column.take(at)
         return found
 

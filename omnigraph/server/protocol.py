@@ -173,7 +173,11 @@ class Guarded(HttpToolsProtocol):
             self._close()
             return
         self._is_leaving, self._unread = True, 0
-        self._transport.write_eof()
+        try:
+            self._transport.write_eof()
+        except OSError:  # the client was quicker
+            self._close()
+            return
         self.flow.resume_reading()
         self._linger_timer = self.loop.call_later(_LINGER_SECONDS, self._close)
 

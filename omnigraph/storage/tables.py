@@ -47,10 +47,10 @@ _Made = TypeVar("_Made")
 MOST_HANDLES = 64
 _MOST_NEWEST = 8
 # Every write leaves entries of older versions in these caches, so a process that writes a lot
-# fills them to the limit. Look-ups in an index of a million rows, which does not fit, take as long
-# with half or twice as much.
-_INDEX_CACHE_BYTES = 16 << 20
-_METADATA_CACHE_BYTES = 4 << 20
+# fills them to the limit, within the first thousand commits. Look-ups in an index of a million
+# rows, which does not fit, take as long with twice or four times as much.
+_INDEX_CACHE_BYTES = 8 << 20
+_METADATA_CACHE_BYTES = 2 << 20
 _MOST_FLUSHED = 100_000
 _MOST_INDEX_ATTEMPTS = 1_000
 _MOST_MANIFESTS, _LARGE_MANIFEST = 64, 256 << 10

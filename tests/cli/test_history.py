@@ -220,3 +220,16 @@ def test_a_run_that_clashes_exits_with_three_and_an_unknown_one_with_five(
     assert answered(run("run", "show", begun["run_id"], "g.omni", "--json"))["status"] == "running"
     for command in ("show", "publish", "abort", "fail"):
         assert run("run", command, "01ARZ3NDEKTSV4RRFFQ69G5FAV", "g.omni").exit_code == 5
+
+
+def test_a_list_of_commits_has_the_first_line_of_a_message_and_one_commit_all(
+    graph: Graph, run: Run
+) -> None:
+    graph.load('{"type": "Person", "data": {"name": "bob"}}', message="from the shop\n\nat noon")
+
+    listed = run("commit", "list", "g.omni").stdout.splitlines()
+    shown = run("commit", "show", next(graph.log()).id, "g.omni").stdout
+
+    assert len(listed) == 3
+    assert listed[0].endswith("write     from the shop")
+    assert "from the shop\n\nat noon" in shown

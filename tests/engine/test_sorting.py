@@ -3,10 +3,11 @@
 from collections.abc import Callable
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from omnigraph.data.derived.codes import number_combinations
-from omnigraph.data.derived.numbering import is_row_range
+from omnigraph.data.derived.numbering import NO_ROW, is_row_range, take_or_null
 from omnigraph.data.derived.sorting import are_apart, are_sorted, sort_places
 
 ROWS = 3_000
@@ -66,3 +67,18 @@ def test_the_first_row_of_each_number_is_found_in_sorted_numbers_too(count: int)
 
     assert first.tolist() == list(range(0, count, 3))
     assert np.array_equal(groups, codes)
+
+
+@pytest.mark.parametrize("kind", [pa.int32(), pa.uint64(), pa.float64(), pa.float32(), pa.date32()])
+@pytest.mark.parametrize("count", [3, 900])
+def test_values_are_taken_as_they_are_whatever_their_type(kind: pa.DataType, count: int) -> None:
+    values = pa.array(range(50), pa.int32()).cast(kind, safe=False)
+    places = np.random.default_rng(7).integers(0, 50, count)
+    missing = np.where(places % 9 == 0, NO_ROW, places)
+
+    found = take_or_null(values, places)
+
+    assert found.type == kind
+    assert found.to_pylist() == [values[each].as_py() for each in places]
+    expected = [None if each < 0 else values[each].as_py() for each in missing]
+    assert take_or_null(values, missing).to_pylist() == expected

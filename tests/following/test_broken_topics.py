@@ -1,9 +1,11 @@
 """What is wrong with a topic, its brokers or the settings is told, and never passed over."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from click.testing import CliRunner, Result
@@ -74,6 +76,21 @@ def test_a_broker_that_goes_away_ends_it_and_what_was_done_is_kept(
     assert texts(graph) == ["a"]
 
 
+def test_a_broker_that_stops_for_a_while_is_waited_for(
+    graph: Graph, other: Broker, topic: str, follow: Follow
+) -> None:
+    other.send_rows(topic, note("a"), note("b"))
+    waking = Timer(3.0, other.process.send_signal, (signal.SIGCONT,))
+    other.process.send_signal(signal.SIGSTOP)
+    waking.start()
+
+    done = follow("--mode", "append", to=other.topic(topic))
+
+    waking.join()
+    assert done.exit_code == 0, done.output
+    assert texts(graph) == ["a", "b"]
+
+
 def test_messages_that_were_deleted_unread_are_not_passed_over(
     graph: Graph, broker: Broker, topic: str, follow: Follow
 ) -> None:
@@ -111,15 +128,10 @@ def test_a_topic_that_is_shorter_than_what_was_read_is_refused(
 ) -> None:
     broker.send_rows(topic, note("a"))
     follow("--mode", "append")
-    newest = next(graph.log())
-    known = TopicPosition.parse(newest.message)
+    known = TopicPosition.parse(next(graph.log()).message)
     assert known is not None
-    graph.load(
-        "",
-        operation_id="kafka:later",
-        message=f"x\n\n{known.moved({0: 7})}",
-        always=True,
-    )
+    noted = f"x\n\n{known.moved({0: 7})}"
+    graph.load("", operation_id="kafka:later", message=noted, always=True)
 
     refused = follow("--mode", "append")
     skipped = follow("--mode", "append", "--skip-lost")
@@ -128,6 +140,28 @@ def test_a_topic_that_is_shorter_than_what_was_read_is_refused(
     assert "partition 0 ends at offset 1, and was read up to 7" in refused.stderr
     assert skipped.exit_code == 0, skipped.output
     assert texts(graph) == ["a", "a"], "it was said to begin with what is left"
+
+
+def test_a_topic_that_has_fewer_partitions_than_it_had_is_refused(
+    graph: Graph, broker: Broker, topic: str, follow: Follow
+) -> None:
+    broker.send_rows(topic, note("a"))
+    follow("--mode", "append")
+    known = TopicPosition.parse(next(graph.log()).message)
+    assert known is not None
+    noted = f"x\n\n{known.moved({9: 7})}"
+    graph.load("", operation_id="kafka:later", message=noted, always=True)
+    broker.send_rows(topic, note("b"))
+
+    refused = follow("--mode", "append")
+    skipped = follow("--mode", "append", "--skip-lost")
+    broker.send_rows(topic, note("c"))
+    after = follow("--mode", "append")
+
+    assert refused.exit_code == 5
+    assert "it has no partition 9 any more" in refused.stderr
+    assert (skipped.exit_code, after.exit_code) == (0, 0), after.output
+    assert texts(graph) == ["a", "b", "c"]
 
 
 def test_a_topic_of_another_cluster_is_refused(

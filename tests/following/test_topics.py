@@ -123,6 +123,24 @@ def test_a_branch_that_was_deleted_and_made_again_gets_all_messages_again(
     assert texts(graph, "draft") == ["a", "b"]
 
 
+def test_other_commits_and_a_cleanup_of_the_history_leave_the_position(
+    graph: Graph, broker: Broker, topic: str, follow: Follow
+) -> None:
+    broker.send_rows(topic, note("a"))
+    follow("--mode", "append")
+    for number in range(3):
+        graph.load([{"slug": f"p{number}"}], type="Person")
+    graph.optimize()
+    graph.revert(next(graph.log()).id)
+    cleaned = graph.cleanup(keep=1, grace="0s", confirm=True)
+    assert cleaned.commits_cleaned > 0
+    broker.send_rows(topic, note("b"))
+
+    follow("--mode", "append")
+
+    assert texts(graph) == ["a", "b"]
+
+
 def test_two_topics_go_into_one_branch(
     graph: Graph, broker: Broker, topic: str, follow: Follow
 ) -> None:

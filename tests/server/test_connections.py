@@ -8,10 +8,12 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
 from omnigraph.server.limits import Limits
+from omnigraph.server.protocol import Guarded
 from tests.server.raw import AUTHORIZED, connect, exchange, post, talk
 from tests.server.serving import ALL, PATIENT, Served, serving
 
@@ -136,6 +138,26 @@ def test_headers_that_come_too_slowly_end_the_connection(served: Served) -> None
         reply = talk(found, [])
         assert reply.statuses == [408]
         assert reply.is_closed
+
+
+def test_a_client_that_leaves_as_it_is_refused_is_let_go(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse, outcome = Guarded._late, Queue[Exception | None]()
+
+    def leave_first(connection: Guarded) -> None:
+        found.close()  # so that the answer is met by a reset, which the server has not read yet
+        try:
+            refuse(connection)
+        except Exception as failed:
+            outcome.put(failed)
+            raise
+        outcome.put(None if connection._transport.is_closing() else Exception("it stays"))
+
+    monkeypatch.setattr(Guarded, "_late", leave_first)
+    found = connect(served.address)
+    found.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+    assert outcome.get(timeout=60) is None
 
 
 def test_empty_lines_before_a_request_do_not_push_the_deadline(served: Served) -> None:

@@ -159,7 +159,8 @@ def show(session: Session, commit_id: str) -> None:
 
 def _log_line(each: "Commit") -> str:
     who = "" if each.actor is None else f"  {click.style(each.actor, fg='cyan')}"
-    about = f"{_when(each.created_at)}  {each.kind:8}{who}  {each.message or ''}"
+    said = (each.message or "").partition("\n")[0]
+    about = f"{_when(each.created_at)}  {each.kind:8}{who}  {said}"
     return f"{click.style(each.id, fg='yellow')}  {about}".rstrip()
 
 

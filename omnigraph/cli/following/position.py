@@ -8,7 +8,7 @@ be found, and what a branch was made from counts as well.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import field
 from hashlib import sha256
 from typing import Self
@@ -47,6 +47,11 @@ class TopicPosition:
     def moved(self, offsets: Mapping[int, int]) -> Self:
         """Return the position when more was read of some partitions."""
         return type(self)(self.cluster, self.topic, {**self.offsets, **offsets})
+
+    def within(self, partitions: Set[int]) -> Self:
+        """Return the position in some partitions alone."""
+        kept = {each: at for each, at in self.offsets.items() if each in partitions}
+        return type(self)(self.cluster, self.topic, kept)
 
     def operation_id(self, branch: str, attempt: int) -> str:
         """Return the operation id of the batch that comes next in a branch.

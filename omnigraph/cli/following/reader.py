@@ -7,7 +7,7 @@ offset that is not in the topic any more is an error, never a reason to go on el
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -92,6 +92,11 @@ class TopicReader:
             self._next[each] = self._start(each, offsets.get(each), low, high)
             self._ends[each] = high
         self._assign()
+
+    @property
+    def partitions(self) -> Set[int]:
+        """The partitions that the topic has."""
+        return self._next.keys()
 
     @property
     def is_done(self) -> bool:

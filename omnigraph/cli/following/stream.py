@@ -147,7 +147,8 @@ class TopicStream:
     @property
     def _after(self) -> TopicPosition:
         assert self._position is not None
-        return self._position.moved({each.partition: each.offset + 1 for each in self._taken})
+        read = {each.partition: each.offset + 1 for each in self._taken}
+        return self._position.moved(read).within(self.reader.partitions)
 
     def _batch(self) -> Batch:
         lines = b"".join(each.line for each in self._good)

@@ -6,7 +6,7 @@ from typing import TypeAlias, overload
 
 import numpy as np
 
-from omnigraph.data.derived.numbering import NO_ROW, Numbers, is_row_range, row_range
+from omnigraph.data.derived.numbering import NO_ROW, Numbers, is_row_range, is_run, row_range
 from omnigraph.data.values.equality import Mask
 from omnigraph.frozen import dataclass
 
@@ -70,6 +70,10 @@ class Adjacency:
         counts = self.offsets[sources + 1] - starts
         if check is not None:
             check(int(counts.sum()))
+        if is_run(sources):
+            own = slice(int(starts[0]), int(starts[-1] + counts[-1]))
+            edges = None if self.edges is None else _view(self.edges[own])
+            return np.repeat(row_range(len(sources)), counts), _view(self.targets[own]), edges
         owners = np.repeat(np.arange(len(sources)), counts)
         before = np.cumsum(counts) - counts
         places = np.arange(len(owners)) + np.repeat(starts - before, counts)

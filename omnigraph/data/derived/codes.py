@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.numbering import NO_ROW, Numbers, to_numbers
+from omnigraph.data.derived.numbering import NO_ROW, Numbers, is_row_range, to_numbers
 from omnigraph.data.derived.sorting import are_sorted
 from omnigraph.data.values.comparison import IDENTITY, unify_zeros
 
@@ -35,6 +35,8 @@ def number_combinations(columns: Sequence[Numbers], count: int) -> tuple[Numbers
     """Return the first row of every different combination, and the combination of each row."""
     if not columns:
         return np.arange(min(count, 1)), np.zeros(count, np.int64)
+    if len(columns) == 1 and are_sorted(columns):
+        return _number_sorted(columns[0])
     found, width = _close_gaps(columns[0])
     for column in columns[1:]:
         more, wide = _close_gaps(column)
@@ -44,6 +46,18 @@ def number_combinations(columns: Sequence[Numbers], count: int) -> tuple[Numbers
     if len(columns) > 1:
         found, width = _close_gaps(found)
     return _find_first(found, width), found
+
+
+def _number_sorted(column: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the first row of every different number, and which number each row has."""
+    if is_row_range(column):
+        return column, column
+    begins = np.empty(len(column), bool)
+    begins[:1] = True
+    np.not_equal(column[1:], column[:-1], out=begins[1:])
+    found = np.cumsum(begins)
+    found -= 1
+    return np.flatnonzero(begins), found
 
 
 def _find_first(codes: Numbers, width: int) -> Numbers:

@@ -122,9 +122,10 @@ def _rank_objects(column: pa.Array) -> pa.Array:
 
 def _rank_floats(column: pa.Array) -> pa.Array:
     """Return ranks instead of floats where some are NaN, which sorts last."""
-    if not pc.any(pc.is_nan(column)).as_py():
-        return column
     values = column.to_numpy(zero_copy_only=False)
+    is_known = not column.null_count
+    if not (np.isnan(values).any() if is_known else pc.any(pc.is_nan(column)).as_py()):
+        return column
     return pa.array(np.unique(values, return_inverse=True)[1], mask=np.asarray(column.is_null()))
 
 
