@@ -10,13 +10,13 @@ import json
 import shutil
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 
 import numpy as np
@@ -30,7 +30,7 @@ from omnigraph.data.derived.topology import Topology
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.recast import recast
 from omnigraph.frozen import dataclass
-from omnigraph.schema.catalog import StoredType
+from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.schema.types import EnumType, Scalar, ScalarType, ValueType
 from omnigraph.spark.connector import to_arrow_schema, to_spark_schema
 from omnigraph.storage import layout
@@ -41,7 +41,11 @@ from omnigraph.storage.table import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FORMAT = 2
+_FORMAT = 3
+# The most edges that one node is the source of, and the most that one is the target of.
+MostEdges: TypeAlias = tuple[int, int]
+ENDS = ("src", "dst")
+
 # Spark reads no file whose name begins so.
 _LABEL = "_copy.json"
 # Spark reads a path with one of these as a pattern.
@@ -79,9 +83,14 @@ class Copied:
         return StructType([StructField(f"v{at}", each.dataType) for at, each in enumerate(fields)])
 
     @property
+    def has_ends(self) -> bool:
+        """Whether the two ends of edges are among the columns."""
+        return isinstance(self.stored, EdgeType) and set(ENDS) <= set(self.columns)
+
+    @property
     def is_of_pairs(self) -> bool:
         """Whether the columns are the two ends of edges."""
-        return set(self.columns) == {"src", "dst"}
+        return self.has_ends and len(self.columns) == len(ENDS)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -97,10 +106,10 @@ class Copied:
 
 @dataclass(frozen=True, slots=True)
 class CopyFrame:
-    """The frame of a copy; of pairs, no end has more than `most`."""
+    """The frame of a copy; with the ends of edges, no node has more than `most`."""
 
     frame: "DataFrame"
-    most: int | None
+    most: MostEdges | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +144,7 @@ class Copies:
         if label is None:
             return None
         self.used.append(at)
-        most = label.get("most")
-        return CopyFrame(_parquet(spark, at, what), most if isinstance(most, int) else None)
+        return CopyFrame(_parquet(spark, at, what), _most_of(label))
 
     def drop_used(self) -> None:
         """Remove the copies that a query could not read."""
@@ -152,7 +160,7 @@ class Copies:
         self.topology.note_cost([what.key], rows)
         return False
 
-    def _make(self, at: Path, what: Copied, write: "Callable[[Path], int | None]") -> None:
+    def _make(self, at: Path, what: Copied, write: "Callable[[Path], MostEdges | None]") -> None:
         """Make a copy if that is possible: without one, a query reads the table."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
@@ -190,12 +198,14 @@ def _parquet(spark: "SparkSession", at: Path, what: Copied) -> "DataFrame":
     return spark.read.schema(what.schema).parquet(f"file://{at}")
 
 
-def _write_held(what: Copied, folder: Path) -> int | None:
-    """Write the rows of a copy by this process, and return the most pairs that one end has."""
+def _write_held(what: Copied, folder: Path) -> MostEdges | None:
+    """Write the rows of a copy by this process, and return the most edges that a node has."""
     schema, most, rows = to_arrow_schema(what.schema), None, _batches(what)
-    if what.is_of_pairs:
-        pairs, most = count_pairs(read_columns(what.table, what.columns), once=what.once)
-        rows = iter(pairs.combine_chunks().to_batches(_GROUP_ROWS))
+    if what.has_ends:
+        pairs, most = count_pairs(read_columns(what.table, ENDS), once=what.once)
+        if what.is_of_pairs:
+            held = pairs.select(what.columns).combine_chunks()
+            rows = iter(held.to_batches(_GROUP_ROWS))
     folder.mkdir()
     file = folder / "part.parquet"
     with pq.ParquetWriter(file, schema) as writer:
@@ -227,13 +237,17 @@ def _checksums(file: Path) -> Iterator[bytes]:
             yield struct.pack(">I", zlib.crc32(part))
 
 
-def count_pairs(rows: pa.Table, *, once: bool) -> tuple[pa.Table, int]:
-    """Return pairs, with `once` each different one once, and the most that one end has."""
-    ends = [encode(to_array(column)) for column in rows.columns]
-    if once and _are_repeated(*ends):
-        first, _ = number_combinations(ends, rows.num_rows)
-        rows, ends = rows.take(pa.array(first)), [each[first] for each in ends]
-    return rows, max(int(np.bincount(each).max(initial=0)) for each in ends)
+def count_pairs(rows: pa.Table, *, once: bool) -> tuple[pa.Table, MostEdges]:
+    """Return edges, with `once` those between the same nodes once, and the most that one has."""
+    starts, ends = (encode(to_array(rows[end])) for end in ENDS)
+    if once and _are_repeated(starts, ends):
+        first, _ = number_combinations([starts, ends], rows.num_rows)
+        rows, starts, ends = rows.take(pa.array(first)), starts[first], ends[first]
+    return rows, (_count_most(starts), _count_most(ends))
+
+
+def _count_most(codes: Numbers) -> int:
+    return int(np.bincount(codes).max(initial=0))
 
 
 def _are_repeated(starts: Numbers, ends: Numbers) -> bool:
@@ -242,20 +256,31 @@ def _are_repeated(starts: Numbers, ends: Numbers) -> bool:
     return bool((pairs[1:] == pairs[:-1]).any())
 
 
-def _write_by_tasks(what: Copied, scan: "Callable[[], DataFrame]", folder: Path) -> int | None:
-    """Let tasks write the rows of a copy, and return the most pairs that one end has."""
+def _write_by_tasks(
+    what: Copied, scan: "Callable[[], DataFrame]", folder: Path
+) -> MostEdges | None:
+    """Let tasks write the rows of a copy, and return the most edges that a node has."""
     from pyspark.sql import functions as fn
 
     frame = scan().toDF(*what.schema.names)
     (frame.distinct() if what.once else frame).write.parquet(f"file://{folder}")
-    if not what.is_of_pairs:
+    if not what.has_ends:
         return None
-    pairs = _parquet(frame.sparkSession, folder, what)
-    found = (
-        pairs.groupBy(end).agg(fn.count(fn.lit(1)).alias("n")).agg(fn.max("n"))
-        for end in pairs.columns
-    )
-    return max((rows.collect()[0][0] or 0) for rows in found)
+    edges = _parquet(frame.sparkSession, folder, what)
+
+    def count_most(end: str) -> int:
+        by_node = edges.groupBy(edges[what.columns.index(end)]).agg(fn.count(fn.lit(1)).alias("n"))
+        return by_node.agg(fn.max("n")).collect()[0][0] or 0
+
+    return count_most(ENDS[0]), count_most(ENDS[1])
+
+
+def _most_of(label: Mapping[str, object]) -> MostEdges | None:
+    match label.get("most"):
+        case [int(starts), int(ends)]:
+            return starts, ends
+        case _:
+            return None
 
 
 def _read_label(at: Path, what: Copied) -> dict[str, object] | None:

@@ -1,7 +1,7 @@
 """Frames: the nodes and edges of a snapshot as frames of Spark."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Step
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.read.reader import DirectedEdge, Leg, Reader, find_ways
-from omnigraph.read.spark.copies import Copied, Copies, count_pairs
+from omnigraph.read.spark.copies import ENDS, Copied, Copies, MostEdges, count_pairs
 from omnigraph.read.spark.matches import ColumnNames, EntityColumns, TypedProperty
 from omnigraph.schema.catalog import EdgeType, column_name
 from omnigraph.spark.connector import to_arrow_schema, to_spark_schema, to_spark_type
@@ -30,7 +30,6 @@ FEW_ROWS = 20_000
 
 # The settings of a store that have another name in the environment.
 _VARIABLES = {"aws_endpoint": "AWS_ENDPOINT_URL", "allow_http": "AWS_ALLOW_HTTP"}
-_ENDS = ("src", "dst")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +44,27 @@ class EntityFrame:
 class LinkFrame:
     """A frame of pairs of nodes and, for named edges, of the edges between them.
 
-    No start and no end has more than `most` rows; None is not known.
+    No start has more rows than `most` says, and no end; None is not known.
     """
 
     frame: "DataFrame"
     start: EntityColumns
     end: EntityColumns
     edge: EntityColumns | None = None
-    most: int | None = None
+    most: MostEdges | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _TableFrame:
     """Some columns of a table under other names, and whether each different row is there once.
 
-    Of the ends of edges, no node has more than `most`; None is not known.
+    With the ends of edges, no node has more than `most`; None is not known.
     """
 
     frame: "DataFrame"
     columns: "Sequence[Column]"
     is_once: bool
-    most: int | None = None
+    most: MostEdges | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ class SnapshotFrames:
             frame,
             EntityColumns(source, names[0], names[1]),
             EntityColumns(target, names[2], names[3]),
-            most=_add_up(each.most for each in found),
+            most=_add_up(ways, [each.most for each in found]),
         )
 
     def edges(
@@ -129,8 +128,8 @@ class SnapshotFrames:
         wanted = [item for item in dict.fromkeys(fields) if item[0] != "id"]
         names = self.names.new_list(6 + len(wanted))
         ways = self.ways(steps, source, target)
-        parts = [self._read_edges(way, wanted, names) for way in ways]
-        frame = self._union(parts, wanted, names)
+        tables = [self._read_edges(way, wanted, names) for way in ways]
+        frame = self._union([each.frame for each in tables], wanted, names)
         own = dict(zip(wanted, names[6:], strict=True))
         # An edge from a node to itself leads the same way in both directions.
         is_once = len({(way.start, way.end, way.edge.name) for way in ways}) == len(ways)
@@ -139,11 +138,12 @@ class SnapshotFrames:
             EntityColumns(source, names[0], names[1]),
             EntityColumns(target, names[2], names[3]),
             EntityColumns(kind, names[4], names[5], own),
+            _add_up(ways, [each.most for each in tables]),
         )
 
     def _read_edges(
         self, way: DirectedEdge, wanted: Sequence[TypedProperty], names: Sequence[str]
-    ) -> "DataFrame":
+    ) -> _TableFrame:
         """Return the edges of one type in one direction."""
         start, end = self._ends(way)
         known = self._find_columns(way.edge.name, wanted)
@@ -159,7 +159,7 @@ class SnapshotFrames:
             self._number(way.edge.name),
             *(self._value(item, at.get(known.get(item, ""))) for item in wanted),
         )
-        return table.frame.select(*_named(found, names))
+        return replace(table, frame=table.frame.select(*_named(found, names)))
 
     def _read_type(
         self, name: str, wanted: Sequence[TypedProperty], names: Sequence[str]
@@ -187,7 +187,7 @@ class SnapshotFrames:
         return fn.lit(self.reader.number(name))
 
     def _ends(self, way: DirectedEdge) -> tuple[str, str]:
-        return (_ENDS[1], _ENDS[0]) if way.backwards else _ENDS
+        return (ENDS[1], ENDS[0]) if way.backwards else ENDS
 
     def ways(
         self, steps: tuple[Step, ...], source: EntityType, target: EntityType
@@ -249,8 +249,8 @@ class SnapshotFrames:
     ) -> _TableFrame:
         stored, rows = self.reader.stored(name), read_columns(self.reader.table(name), columns)
         most = None
-        if once:
-            rows, most = count_pairs(rows, once=not keyed)
+        if isinstance(stored, EdgeType) and set(ENDS) <= set(columns):
+            rows, most = count_pairs(rows, once=once and not keyed)
         fields = to_spark_schema(stored, columns).fields
         schema = StructType(
             [StructField(f"v{at}", each.dataType) for at, each in enumerate(fields)]
@@ -274,11 +274,17 @@ def _named(columns: "Iterable[Column]", names: Sequence[str]) -> "list[Column]":
     return [column.alias(name) for column, name in zip(columns, names, strict=True)]
 
 
-def _add_up(numbers: Iterable[int | None]) -> int | None:
-    known = list(numbers)
-    return None if None in known else sum(each for each in known if each is not None)
+def _add_up(ways: Sequence[DirectedEdge], most: Sequence[MostEdges | None]) -> MostEdges | None:
+    """Return the most edges that lead from one start, and to one end, by all ways together."""
+    starts = ends = 0
+    for way, each in zip(ways, most, strict=True):
+        if each is None:
+            return None
+        starts += each[1] if way.backwards else each[0]
+        ends += each[0] if way.backwards else each[1]
+    return starts, ends
 
 
 def _joins_once(edge: EdgeType) -> bool:
     """Return whether no two edges of a type can join the same nodes."""
-    return any(set(names) <= set(_ENDS) for names in (edge.key, *edge.unique) if names)
+    return any(set(names) <= set(ENDS) for names in (edge.key, *edge.unique) if names)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from math import inf, prod
+from math import prod
 from typing import TYPE_CHECKING, assert_never
 
 import pyarrow as pa
@@ -67,6 +67,7 @@ from omnigraph.read.spark.matches import (
     ComputedColumn,
     EntityColumns,
     FrameMatches,
+    MadeRows,
     TypedProperty,
     identities,
     join,
@@ -143,7 +144,7 @@ class _Lowering:
         self._fields: Mapping[str, list[TypedProperty]] = find_properties(plan.operators, catalog)
         self._parts = find_path_parts(plan.operators)
         self._cut: tuple[int, int | None] = (0, None)
-        self._made = 1.0
+        self._made = MadeRows()
         self._one = FrameMatches(spark.range(1))
 
     def lower(self, plan: ReadPlan, expected: Sequence[float]) -> LoweredPlan:
@@ -161,7 +162,7 @@ class _Lowering:
         named = zip((each.name for each in plan.columns), kinds, strict=True)
         pack = BatchPacking(pa.schema(list(named)), tuple(places))
         is_few = self._slices == 1 or _is_gathered(matches)
-        return LoweredPlan(matches, pack, is_few, self._made <= _MOST_MADE, *self._cut)
+        return LoweredPlan(matches, pack, is_few, self._made.most <= _MOST_MADE, *self._cut)
 
     def _execute(
         self,
@@ -199,7 +200,7 @@ class _Lowering:
             case Optional():
                 return self._match_optional(matches, operator)
             case Rank():
-                self._made = inf
+                self._made.add_any()
                 return self._search.rank(matches, operator)
             case Aggregate(keys, aggregates):
                 rows = self._search_texts(matches, (each.expr for each in (*keys, *aggregates)))
@@ -209,7 +210,7 @@ class _Lowering:
                 return replace(found, most=self._most_groups(matches, keys))
             case Project(columns):
                 is_once = isinstance(following, Distinct)
-                rows = replace(matches, weight=None) if is_once else repeat_rows(matches)
+                rows = replace(matches, weight=None) if is_once else self._repeat(matches)
                 rows = self._search_texts(rows, (column.expr for column in columns))
                 found = project(self._expressions(rows), columns, self.frames.names)
                 return replace(found, most=rows.most)
@@ -218,12 +219,12 @@ class _Lowering:
             case Order():
                 limit = following if isinstance(following, Limit) else None
                 rows = self._search_texts(matches, (key.expr for key in operator.keys))
-                rows, by = self._compute_keys(repeat_rows(rows), operator.keys)
+                rows, by = self._compute_keys(self._repeat(rows), operator.keys)
                 return self._sort(rows, replace(operator, keys=by), limit)
             case Limit():
-                return self._limit(repeat_rows(matches), operator)
+                return self._limit(self._repeat(matches), operator)
             case Union():
-                self._made = inf
+                self._made.add_any()
                 return self._unite(operator, following)
             case _:
                 assert_never(operator)
@@ -237,13 +238,19 @@ class _Lowering:
             case Expand():
                 return self._follow_edges(matches, operator)
             case Path():
-                self._made = inf
+                self._made.add_any()
                 shown = self._parts.get(operator.path.name, ())
                 found = find_paths(self._execution, self.frames, matches, operator, shown)
                 return found if operator.closes else self._add_properties(found, operator.target)
 
     def _expressions(self, matches: FrameMatches) -> FrameExpressions:
         return FrameExpressions(self._execution, matches)
+
+    def _repeat(self, matches: FrameMatches) -> FrameMatches:
+        """Return every row as often as its weight says."""
+        if matches.weight is not None:
+            self._made.add_any()  # compiled code would hold all repetitions of a row
+        return repeat_rows(matches)
 
     def _most_groups(self, matches: FrameMatches, keys: Sequence[Named]) -> int | None:
         """Return how many groups there are at most: one for each node that the keys are read of."""
@@ -303,6 +310,12 @@ class _Lowering:
             frame = frame.filter(self._is_one_of(found.entity, ids))
         return self._filter(FrameMatches(frame, {scan.variable: found.entity}), scan.filters)
 
+    def _count_found(self, scan: NodeScan) -> int:
+        """Return how many nodes a scan finds at most."""
+        if scan.point is None:
+            return self._count(scan.types)
+        return len(point_ids(self._execution, scan, scan.point))
+
     def _bind(self, operator: NodeScan | Expand) -> EntityType:
         """Bind the variable of an operator, and return its kind."""
         name = operator.variable if isinstance(operator, NodeScan) else operator.target
@@ -322,8 +335,9 @@ class _Lowering:
         entity = found.entities[scan.variable]
         frame, rows = found.frame.select(list(entity.columns)), matches.frame
         if matches is self._one:
+            self._made.begin(scan.variable, self._count_found(scan))
             return matches.bind(frame, scan.variable, entity)
-        self._made = inf  # such a join can only be stopped between two rows that it reads
+        self._made.add_any()  # such a join can only be stopped between two rows that it reads
         if matches.entities and self._slices > 1:
             # Each row becomes many: tasks share them, and can be stopped between two of them.
             rows = rows.repartition(min(self._slices, _MOST_SHARES))
@@ -356,7 +370,7 @@ class _Lowering:
         on = list(zip(source.identity, linked.start.identity, strict=True))
         edges = self._count(step.edge for step in expand.steps)
         rows = self._sent_if_few(matches, edges).frame
-        self._made *= inf if linked.most is None else max(linked.most, 1)
+        self._made.expand(expand.source, expand.target, linked.most)
         found = matches.bind(join(rows, linked.frame, on), expand.target, linked.end)
         if linked.edge is not None and expand.edge_variable is not None:
             found = found.bind(found.frame, expand.edge_variable, linked.edge)
@@ -380,7 +394,7 @@ class _Lowering:
         on = list(zip((*source.identity, *target.identity), ends, strict=True))
         if linked.edge is None or expand.edge_variable is None:
             return replace(matches, frame=join(matches.frame, linked.frame, on, "left_semi"))
-        self._made = inf
+        self._made.add_any()
         frame = join(matches.frame, linked.frame, on)
         found = matches.bind(frame, expand.edge_variable, linked.edge)
         return self._filter(found, expand.edge_filters)
@@ -423,6 +437,7 @@ class _Lowering:
         found = self.frames.scan(entity.kind, fields)
         on = list(zip(entity.identity, found.entity.identity, strict=True))
         own = EntityColumns(entity.kind, *entity.identity, found.entity.properties)
+        self._made.look_up(variable)
         return matches.bind(join(matches.frame, found.frame, on), variable, own)
 
     # Blocks

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import reduce
 from itertools import count
+from math import inf
 from operator import and_
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 TypedProperty: TypeAlias = tuple[str, ValueType]
 # An expression with one value for all rows.
 FixedExpr: TypeAlias = Constant | ParamRef | Now | ListOf
+
+# Spark sends about 10 MB to all tasks, which have room for hardly more rows than these.
+_MOST_MET = 1 << 18
 
 # The first fields of a column that holds whole nodes or edges; the properties follow.
 ID = "id"
@@ -119,6 +123,51 @@ class FrameMatches:
         if not keys:
             return FrameMatches(self.frame.select(fn.lit(1).alias("one")).limit(1))
         return FrameMatches(self.frame.select(columns).dropDuplicates(keys), entities)
+
+
+class MadeRows:
+    """The most rows that the joins of a pattern make of one row that a task reads.
+
+    A join reads the rows that were found before it, and makes of each as many as a start has. Or it
+    reads the other side, and meets the rows that were found before, which are then sent to all
+    tasks: so many with the same node, and never more than Spark sends.
+    """
+
+    def __init__(self) -> None:
+        self.most = 1.0
+        self._all = inf
+        self._of_one = 1.0
+        self._same: dict[str, float] = {}
+
+    def begin(self, variable: str, rows: int) -> None:
+        """Begin with a variable that is bound to so many different nodes."""
+        self._all, self._same = max(rows, 1), {variable: 1.0}
+
+    def expand(self, source: str, target: str, most: tuple[int, int] | None) -> None:
+        """Add an expand by which no start has more than so many rows, and no end."""
+        starts, ends = (inf, inf) if most is None else (max(each, 1) for each in most)
+        to_source = self._same.get(source, inf)
+        self._of_one = max(self._of_one * starts, self._met(source))
+        self._all *= starts
+        self._same = {name: rows * starts for name, rows in self._same.items()}
+        self._same[target] = to_source * ends
+        self._note()
+
+    def look_up(self, variable: str) -> None:
+        """Add a join with the properties of a variable."""
+        self._of_one = max(self._of_one, self._met(variable))
+        self._note()
+
+    def add_any(self) -> None:
+        """Add what may make any number of rows."""
+        self.most = inf
+
+    def _met(self, variable: str) -> float:
+        """Return how many rows that were sent have the same node."""
+        return min(self._same.get(variable, inf), self._all, _MOST_MET)
+
+    def _note(self) -> None:
+        self.most = max(self.most, min(self._of_one, self._all))
 
 
 def identities(entities: Iterable[EntityColumns]) -> list[str]:
