@@ -206,6 +206,31 @@ FIGURES: tuple[Figure, ...] = (
         unit="×",
         least=10,
     ),
+    *(
+        Figure(
+            area="Queries",
+            workload="queries",
+            finding=f"{name}_peer_over_ours",
+            what=f"{what}: best peer over ours",
+            unit="×",
+            least=2,
+        )
+        for name, what in {
+            "two_hops": "who is two hops from one person, counted once",
+            **{f"within_{hops}_hops": f"who is within {hops} hops" for hops in range(1, 5)},
+        }.items()
+    ),
+    *(
+        Figure(
+            area="Queries",
+            workload="orders",
+            finding=f"triangles_{order}_peer_over_ours",
+            what=f"all triangles, {order.replace('_', ' ')}: best peer over ours",
+            unit="×",
+            least=1,
+        )
+        for order in ("as_asked", "turned", "mixed")
+    ),
     *_of(
         "Queries",
         "queries",
@@ -362,7 +387,8 @@ FIGURES: tuple[Figure, ...] = (
     *_of(
         "Spark",
         "spark_queries",
-        ("nine_spark_over_raw_spark", "the nine questions, over Spark SQL by hand", 3, "×"),
+        ("nine_spark_over_raw_spark", "the nine questions, over Spark SQL by hand", 1.5, "×"),
+        ("nine_spark_over_raw_spark_first", "the same, asked for the first time", 3, "×"),
         ("paths_to_older_100000_spark", "58M paths, which one process refuses", 120_000),
     ),
     *_of(

@@ -17,16 +17,19 @@ from bench.peers import EDGES, NODES, snake
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_SHOWN = 4_000
+
 
 class RawSpark:
     """Another process in which Spark runs as it is installed."""
 
     def __init__(self, master: str) -> None:
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the process
         self._process = subprocess.Popen(
             [sys.executable, "-m", "bench.raw_spark", master],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._said,
             text=True,
         )
 
@@ -35,6 +38,7 @@ class RawSpark:
 
     def __exit__(self, *_: object) -> None:
         self._process.communicate(timeout=60)
+        self._said.close()
 
     def open(self, folder: Path) -> None:
         """Let it know the Parquet files of a folder as views."""
@@ -60,7 +64,8 @@ class RawSpark:
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise SystemExit("Spark by hand ended; `python -m bench.raw_spark` shows why")
+            self._said.seek(0)
+            raise SystemExit(f"Spark by hand ended: {self._said.read()[-_SHOWN:]}")
         rows: list[list[object]] = json.loads(line)
         return rows
 
