@@ -9,6 +9,7 @@ from lance import LanceOperation
 from lance.schema import LanceSchema
 
 from omnigraph.errors import StorageError
+from omnigraph.frozen import dataclass
 from omnigraph.schema.blobs import pack
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.indexes import IndexSpec, undeclared_segments
@@ -52,8 +53,8 @@ def fill_column(
             check()
             ids = each.to_table(columns=["id"])["id"].combine_chunks()
             # Lance calls back from its own threads, on which no table can be read.
-            made = _looked_up(ids, _stored(values(ids)), pa.schema([field]))
-            fragments.append(each.merge_columns(made, columns=["id"])[0])
+            found = _Column(ids, _stored(values(ids)), pa.schema([field]))
+            fragments.append(each.merge_columns(found.of, columns=["id"])[0])
         reached("column written")
         return table._detached(LanceOperation.Merge(fragments, _widened(table, [field])))
 
@@ -62,14 +63,33 @@ def _stored(values: pa.Array) -> pa.Array:
     return pack(values) if pa.types.is_large_binary(values.type) else values
 
 
-def _looked_up(
-    ids: pa.Array, values: pa.Array, schema: pa.Schema
-) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    def column(batch: pa.RecordBatch) -> pa.RecordBatch:
-        places = pc.index_in(batch["id"], value_set=ids)
-        return pa.RecordBatch.from_arrays([values.take(places)], schema=schema)
+@dataclass(slots=True)
+class _Column:
+    """The values of a new column for the ids of a fragment.
 
-    return column
+    Lance asks for them by batches of rows, most often in the order in which the ids were read: to
+    look every batch up among all ids would take a hundred times as long.
+    """
+
+    ids: pa.Array
+    values: pa.Array
+    schema: pa.Schema
+    _next: int = 0
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the column of some rows; null for those that are deleted."""
+        return pa.RecordBatch.from_arrays([self._values_of(batch["id"])], schema=self.schema)
+
+    def _values_of(self, ids: pa.Array) -> pa.Array:
+        for first in (self._next, 0):  # Lance asks for the first row alone before all others
+            found = slice(first, first + len(ids))
+            if self.ids[found].equals(ids):
+                self._next = found.stop
+                return self.values[found]
+        places = pc.index_in(ids, value_set=self.ids)
+        last = pc.max(places).as_py()
+        self._next = 0 if last is None else last + 1
+        return self.values.take(places)
 
 
 def drop_indexes(table: Table, declared: Iterable[IndexSpec]) -> Table:
