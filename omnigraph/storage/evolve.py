@@ -67,8 +67,8 @@ def _stored(values: pa.Array) -> pa.Array:
 class _Column:
     """The values of a new column for the ids of a fragment.
 
-    Lance asks for them by batches of rows, most often in the order in which the ids were read: to
-    look every batch up among all ids would take a hundred times as long.
+    Lance asks for them by batches of rows, most often in the order in which the ids were read. To
+    look a batch up among all ids takes as long as it takes to hash these.
     """
 
     ids: pa.Array

@@ -128,10 +128,7 @@ def test_a_topic_that_is_shorter_than_what_was_read_is_refused(
 ) -> None:
     broker.send_rows(topic, note("a"))
     follow("--mode", "append")
-    known = TopicPosition.parse(next(graph.log()).message)
-    assert known is not None
-    noted = f"x\n\n{known.moved({0: 7})}"
-    graph.load("", operation_id="kafka:later", message=noted, always=True)
+    _note_as_read(graph, {0: 7})
 
     refused = follow("--mode", "append")
     skipped = follow("--mode", "append", "--skip-lost")
@@ -147,10 +144,7 @@ def test_a_topic_that_has_fewer_partitions_than_it_had_is_refused(
 ) -> None:
     broker.send_rows(topic, note("a"))
     follow("--mode", "append")
-    known = TopicPosition.parse(next(graph.log()).message)
-    assert known is not None
-    noted = f"x\n\n{known.moved({9: 7})}"
-    graph.load("", operation_id="kafka:later", message=noted, always=True)
+    _note_as_read(graph, {9: 7})
     broker.send_rows(topic, note("b"))
 
     refused = follow("--mode", "append")
@@ -302,3 +296,11 @@ def test_options_of_topics_are_refused_without_one(
 
         assert done.exit_code == 2
         assert f"{option} is for --follow kafka://HOST:PORT/TOPIC" in done.stderr
+
+
+def _note_as_read(graph: Graph, offsets: dict[int, int]) -> None:
+    """Make a commit that says that more of the topic was read than there is."""
+    known = TopicPosition.parse(next(graph.log()).message)
+    assert known is not None
+    noted = f"x\n\n{known.moved(offsets)}"
+    graph.load("", operation_id="kafka:later", message=noted, always=True)
