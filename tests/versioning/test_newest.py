@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 import omnigraph as og
+from omnigraph.versioning.manifest.manifest import Manifest
 
 SCHEMA = "node Person { name: String @key }"
 NAMES = "query q() { match { $p: Person } return { $p.name as name } order { name } }"
@@ -47,3 +50,13 @@ def test_a_version_that_was_lost_is_not_read_from_memory(tmp_path: Path) -> None
         min(versions.glob("*.manifest")).unlink()
 
         assert one.query(NAMES).to_dicts() == []
+
+
+def test_where_a_branch_stands_after_a_commit_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with og.init(tmp_path / "g", SCHEMA) as one:
+        one.load([{"name": "Ana"}], type="Person", engine="inline")
+        monkeypatch.setattr(Manifest, "head_commit", lambda *_: pytest.fail("it was looked up"))
+
+        assert one.query(NAMES).to_dicts() == [{"name": "Ana"}]

@@ -177,11 +177,11 @@ class _QueryRun:
 
     def explanation(self) -> Explanation:
         from omnigraph.read.planner.planner import arrange_plan, expect_rows
-        from omnigraph.read.road import choose_road
+        from omnigraph.read.road import compare_roads
 
         snapshot, topology = self.snapshot, self.access.topology
         found = arrange_plan(self.plan, snapshot, topology)
-        choice = choose_road(found.plan, snapshot, topology)
+        choice = compare_roads(found.plan, snapshot, topology)
         rows = expect_rows(found.plan, snapshot, topology)
         return Explanation(found.plan, choice, rows, found.orders)
 

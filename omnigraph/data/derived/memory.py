@@ -49,6 +49,7 @@ class MemoryCache:
     """
 
     def __init__(self, most_bytes: int) -> None:
+        self.losses = 0  # how often a value was dropped for want of room
         self._most = most_bytes
         self._held = 0
         self._kept: OrderedDict[Hashable, Sized] = OrderedDict()
@@ -107,6 +108,7 @@ class MemoryCache:
     def clear(self) -> None:
         """Drop every value."""
         with self._lock:
+            self.losses += 1
             self._shared.clear()
             self._kept.clear()
             self._newest.clear()
@@ -133,6 +135,7 @@ class MemoryCache:
             while self._held > self._most and len(self._kept) > 1:
                 self._drop(next(iter(self._kept)))
                 self._shared.clear()
+                self.losses += 1
 
     def _use(self, key: Hashable) -> None:
         self._kept.move_to_end(key)

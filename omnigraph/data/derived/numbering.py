@@ -74,8 +74,8 @@ class SortedRows:
     def _text_at(self) -> Callable[[int], bytes]:
         """A function that returns the id at a place as bytes, which sort as the ids do."""
         _, offsets, texts = self.ids.buffers()
-        width = "i" if pa.types.is_string(self.ids.type) else "q"
-        bounds = memoryview(offsets).cast("B").cast(width)[self.ids.offset :]
+        kind = np.int32 if pa.types.is_string(self.ids.type) else np.int64
+        bounds = np.frombuffer(offsets, kind)[self.ids.offset :].data
         content = memoryview(texts or b"")
         return lambda place: bytes(content[bounds[place] : bounds[place + 1]])
 
