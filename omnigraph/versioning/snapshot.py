@@ -37,7 +37,7 @@ class Snapshot:
         """Return the table of a key such as `node:Person`; see `state`."""
         state = self.state(key)
         try:
-            return self.tables.open(state.path, state.version)
+            return self.tables.open(state.path, state.version, rows=state.row_count)
         except StorageError:
             self.refuse_cleaned(self.commit.id)
             raise

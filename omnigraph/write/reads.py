@@ -43,13 +43,17 @@ class Reads:
 
     def look_up(self, key: str, column: str, values: pa.Array, columns: list[str]) -> pa.Table:
         """Return columns of the rows that have one of some values, and note that it was asked."""
-        self.look_ups.append(LookUp(key, column, values.drop_null()))
+        self.note(key, column, values.drop_null())
         return look_up_rows(self.snapshot.table(key), column, values, columns)
 
     def present(self, key: str, ids: pa.Array) -> pa.Array:
         """Return those of some ids that a table has, and note that it was asked."""
-        self.look_ups.append(LookUp(key, "id", ids))
+        self.note(key, "id", ids)
         return present_ids(self.snapshot.table(key), ids)
+
+    def note(self, key: str, column: str, values: pa.Array) -> None:
+        """Note that the change depends on the rows that have one of some values."""
+        self.look_ups.append(LookUp(key, column, values))
 
 
 def have_moved(look_ups: Iterable[LookUp], old: Snapshot, new: Snapshot) -> bool:

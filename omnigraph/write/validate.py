@@ -122,6 +122,9 @@ class _RuleCheck:
     def _fresh(self, change: TypeChange, columns: tuple[str, ...]) -> pa.Array:
         """Return the values of the first column, for rows that do not have them already."""
         rows = change.rows.select(["id", *columns])
+        if change.columns is not None and not set(columns) & set(change.columns):
+            self.reads.note(change.stored.identity, "id", change.ids)
+            return rows[columns[0]].slice(0, 0).combine_chunks()
         before = self._look_up(change.stored, "id", change.ids, rows.column_names)
         known = find_unchanged(rows, before.cast(rows.schema))
         return rows[columns[0]].filter(pc.invert(known)).combine_chunks()

@@ -1,6 +1,7 @@
 """Handles that threads share are never used for a call that changes them."""
 
 from pathlib import Path
+from typing import Any
 
 import lance
 import pytest
@@ -53,3 +54,23 @@ def test_of_the_versions_that_a_write_makes_the_last_alone_is_kept(tmp_path: Pat
     detached = [each for each in graph.repository.tables._handles if each[1] >= 1 << 63]
     assert made.count("version staged") == 3
     assert detached == [(last.path, last.version)]
+
+
+def test_a_table_of_many_rows_shares_its_cache_only_with_others_like_it(tmp_path: Path) -> None:
+    graph = new_graph(tmp_path / "g")
+    write(graph, {PERSON: (Upsert(people({"ada": 36})),)})
+    tables, state = graph.repository.tables, graph.snapshot().state(PERSON)
+    small = tables.open(state.path, state.version)
+
+    large = tables.open(state.path, state.version, rows=1_000_000)
+
+    assert not _share_cache(large, small)
+    assert tables.open(state.path, state.version) is large
+    assert large.dataset.to_table().equals(small.dataset.to_table())
+    write(graph, {PERSON: (Upsert(people({"ada": 37})),)})
+    assert _share_cache(graph.snapshot().table(PERSON), large)
+
+
+def _share_cache(one: storage.Table, other: storage.Table) -> bool:
+    session: Any = one.dataset.session()
+    return bool(session.is_same_as(other.dataset.session()))

@@ -32,25 +32,39 @@ def look_up_rows(
     """Return some columns of the rows whose value in `column` is one of `values`.
 
     Among the columns may be the address of the rows. Packed, blobs are as the table stores them.
+    A few ids that the table lacks are remembered.
     """
     wanted = pc.unique(values)
+    few_ids = column == "id" and len(wanted) <= _FEW_IDS
+    if few_ids:
+        wanted = _KNOWN_IDS.possible(table, wanted)
     schema = pa.schema([_field(table, name) for name in columns])
     if not len(wanted):
         return schema.empty_table()
+    found = _read_rows(table, column, wanted, schema, packed=packed)
+    if few_ids and not found.num_rows:
+        _KNOWN_IDS.add(table, wanted.to_pylist(), set())
+    return found
+
+
+def _read_rows(
+    table: Table, column: str, wanted: pa.Array, schema: pa.Schema, *, packed: bool
+) -> pa.Table:
     many = len(wanted) > _AT_A_TIME and len(wanted) * _LEAST_OF > table.count()
     if many or not table.takes_conditions or wanted.type not in LOOKED_UP:
         return _read_whole(table, column, wanted, schema, packed=packed)
     batches: list[pa.RecordBatch] = []
     for first in range(0, len(wanted), _AT_A_TIME):
         some = wanted.slice(first, _AT_A_TIME)
-        batches += batches_where(table, columns, pc.field(column).isin(some), packed=packed)
+        batches += batches_where(table, schema.names, pc.field(column).isin(some), packed=packed)
     return pa.Table.from_batches(batches, schema)
 
 
 class _KnownIds:
     """Which of some ids a version of a table has, for as long as its handle is in use.
 
-    Versions never change, and edges of many changes lead to the same few nodes.
+    Versions never change, edges of many changes lead to the same few nodes, and a change asks for
+    the ids of its new rows more than once.
     """
 
     def __init__(self) -> None:
@@ -64,6 +78,14 @@ class _KnownIds:
             if any(each not in known for each in ids):
                 return None
             return [each for each in ids if known[each]]
+
+    def possible(self, table: Table, ids: pa.Array) -> pa.Array:
+        """Return the ids without those that the table is known to lack."""
+        with self._lock:
+            known = self._known.get(table)
+            if not known:
+                return ids
+            return pa.array([each for each in ids.to_pylist() if known.get(each, True)], ids.type)
 
     def add(self, table: Table, ids: list[str], found: set[str]) -> None:
         """Note which of some ids were found."""
