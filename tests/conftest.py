@@ -40,6 +40,9 @@ FIRST = (
     "tests/cli/",
     "tests/adapters/",
     "tests/aio/",
+    "tests/maintenance/",
+    "tests/parity/",
+    "tests/races/",
 )
 
 

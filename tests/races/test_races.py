@@ -32,7 +32,6 @@ from tests.races.worker import (
 from tests.sample import PERSON, new_graph, people, write
 
 PROCESSES = 4
-WRITES = 25
 THREADS = 8
 ROUNDS = 6
 
@@ -51,8 +50,15 @@ def graph(tmp_path: Path) -> Graph:
     return new_graph(tmp_path / "g")
 
 
-def tasks(graph: Graph, branches: list[str]) -> list[Task]:
-    return [Task(graph.uri, branch, worker, WRITES) for worker, branch in enumerate(branches)]
+@pytest.fixture(params=[10, pytest.param(50, marks=pytest.mark.long)])
+def writes(request: pytest.FixtureRequest) -> int:
+    """How often each process writes."""
+    count: int = request.param
+    return count
+
+
+def tasks(graph: Graph, branches: list[str], writes: int) -> list[Task]:
+    return [Task(graph.uri, branch, worker, writes) for worker, branch in enumerate(branches)]
 
 
 def soon() -> float:
@@ -61,30 +67,32 @@ def soon() -> float:
 
 
 def test_writers_of_one_row_on_one_branch_lose_nothing_and_are_told(
-    graph: Graph, pool: ProcessPoolExecutor
+    graph: Graph, pool: ProcessPoolExecutor, writes: int
 ) -> None:
-    tallies = list(pool.map(count_up, tasks(graph, ["main"] * PROCESSES)))
+    tallies = list(pool.map(count_up, tasks(graph, ["main"] * PROCESSES, writes)))
 
-    assert [len(tally.acknowledged) for tally in tallies] == [WRITES] * PROCESSES
+    assert [len(tally.acknowledged) for tally in tallies] == [writes] * PROCESSES
     assert sum(tally.refused for tally in tallies) > 0, "nobody met anybody"
     assert after_counting(open_graph(graph.uri), "main", tallies) == []
 
 
 def test_people_who_insert_into_one_branch_at_once_all_finish(
-    graph: Graph, pool: ProcessPoolExecutor
+    graph: Graph, pool: ProcessPoolExecutor, writes: int
 ) -> None:
-    tallies = list(pool.map(insert_people, tasks(graph, ["main"] * PROCESSES)))
+    tallies = list(pool.map(insert_people, tasks(graph, ["main"] * PROCESSES, writes)))
 
-    assert [len(tally.acknowledged) for tally in tallies] == [WRITES] * PROCESSES
+    assert [len(tally.acknowledged) for tally in tallies] == [writes] * PROCESSES
     assert after_appending(open_graph(graph.uri), "main", tallies, []) == []
 
 
-def test_writers_of_different_branches_never_meet(graph: Graph, pool: ProcessPoolExecutor) -> None:
+def test_writers_of_different_branches_never_meet(
+    graph: Graph, pool: ProcessPoolExecutor, writes: int
+) -> None:
     branches = [f"branch{worker}" for worker in range(PROCESSES)]
     for branch in branches:
         graph.create_branch(branch)
 
-    tallies = list(pool.map(count_up, tasks(graph, branches)))
+    tallies = list(pool.map(count_up, tasks(graph, branches, writes)))
 
     assert [tally.refused for tally in tallies] == [0] * PROCESSES
     for branch, tally in zip(branches, tallies, strict=True):
@@ -93,14 +101,14 @@ def test_writers_of_different_branches_never_meet(graph: Graph, pool: ProcessPoo
 
 
 def test_writers_of_different_tables_of_one_branch_all_arrive(
-    graph: Graph, pool: ProcessPoolExecutor
+    graph: Graph, pool: ProcessPoolExecutor, writes: int
 ) -> None:
-    work = tasks(graph, ["main"] * 2)
+    work = tasks(graph, ["main"] * 2, writes)
 
     persons, edges = pool.submit(add_people, work[0]), pool.submit(add_edges, work[1])
 
     tallies = [persons.result(), edges.result()]
-    assert [len(tally.acknowledged) for tally in tallies] == [WRITES] * 2
+    assert [len(tally.acknowledged) for tally in tallies] == [writes] * 2
     assert after_appending(graph, "main", tallies[:1], tallies[1:]) == []
 
 
