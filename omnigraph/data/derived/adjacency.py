@@ -196,6 +196,8 @@ class PatchedAdjacency:
         theirs = ~ours & (sources < len(self.base))
         if theirs.all():
             return self.base.follow(sources, check)
+        if ours.all():
+            return self.rows.follow(places, check)
         parts = []
         for adjacency, mask, codes in (
             (self.base, theirs, sources),
