@@ -166,16 +166,16 @@ def execute(
                 counted.add(operator)
                 at += 1
                 continue
-            if counted.pending and not counted.continues_in(operators[at:]):
+            if counted.is_pending and not counted.continues_in(operators[at:]):
                 # What goes by counting is not followed any further.
                 rows = _multiply(execution, rows, counted)
-        elif counted.pending and not can_precede_counting(operator):
+        elif counted.is_pending and not can_precede_counting(operator):
             rows = _multiply(execution, rows, counted)
         step = _Step(execution, operators[at:], following)
         rows = _measure(execution, step.operators, partial(step.run, rows), step)
         execution.check(rows.count, len(rows.codes) + len(rows.columns))
         at += step.ran
-    return _multiply(execution, rows, counted) if counted.pending else rows
+    return _multiply(execution, rows, counted) if counted.is_pending else rows
 
 
 @dataclass(slots=True)

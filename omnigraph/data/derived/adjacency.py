@@ -69,19 +69,18 @@ class Adjacency:
             if check is not None:
                 check(self.size)
             return np.repeat(sources, self.degrees), _view(self.targets), _view(self.edges)
-        starts = self.offsets[sources]
-        counts = self.offsets[sources + 1] - starts
+        starts, counts = self.offsets[sources], self.degrees[sources]
+        ends = counts.cumsum()
         if check is not None:
-            check(int(counts.sum()))
+            check(int(ends[-1]) if len(ends) else 0)
         if is_run(sources):
             own = slice(int(starts[0]), int(starts[-1] + counts[-1]))
             edges = None if self.edges is None else _view(self.edges[own])
             return np.repeat(row_range(len(sources)), counts), _view(self.targets[own]), edges
-        owners = np.repeat(row_range(len(sources)), counts)
+        owners = row_range(len(sources)).repeat(counts)
         if self.edges is None and len(owners) >= _MANY:
             return owners, self.list_targets(sources), None
-        before = np.cumsum(counts) - counts
-        places = np.arange(len(owners)) + np.repeat(starts - before, counts)
+        places = np.arange(len(owners)) + (starts + counts - ends).repeat(counts)
         return owners, self.targets[places], None if self.edges is None else self.edges[places]
 
     def list_targets(self, sources: Numbers) -> Numbers:
