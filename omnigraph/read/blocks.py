@@ -41,12 +41,14 @@ from omnigraph.query.plan import (
 )
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
-from omnigraph.read.matches import Matches, sum_counts
+from omnigraph.read.matches import AlikeNodes, Matches, sum_counts
 from omnigraph.read.operators.order import last_row, sort_rows
 
 # More rows than the first are made in blocks of the second.
 _MOST_AT_ONCE = 1 << 22
 _BLOCK = 1 << 20
+# Sums of whole numbers below this are exact as floats.
+_EXACT = 2**53
 
 _ROW_OPERATORS = (NodeScan, Expand, Filter, AntiJoin, Optional, Mark)
 
@@ -88,19 +90,23 @@ def _cut_by_size(rows: Matches, sizes: Numbers) -> Iterator[Matches]:
 
 @dataclass(slots=True)
 class KeptRows:
-    """What is kept of the blocks of a pattern; `following` are the operators after it."""
+    """What is kept of the blocks of a pattern; `following` are the operators after it.
+
+    In place of a variable's nodes the numbers of those that are `alike` are kept.
+    """
 
     execution: Execution
     following: Sequence[Operator]
     nullable: frozenset[str]
     parts: list[Matches] = field(default_factory=list)
-    alike: dict[str, Numbers] = field(default_factory=dict)
+    alike: dict[str, AlikeNodes] | None = None
 
     def add(self, rows: Matches) -> None:
         """Keep of some rows what the operators after the pattern need."""
         # Whether a pattern has a match is read by the pattern's own conditions alone.
         columns = {name: each for name, each in rows.columns.items() if not name.startswith(MARK)}
-        self.parts.append(self._reduce(replace(rows, columns=columns)))
+        numbered = self._number_alike(replace(rows, columns=columns))
+        self.parts.append(self._reduce(numbered))
         count = sum(part.count for part in self.parts)
         if count > _MOST_AT_ONCE:
             self.parts = [self._reduce(join_matches(self.parts))]
@@ -109,14 +115,46 @@ class KeptRows:
 
     def rows(self) -> Matches:
         """Return all that was kept."""
-        return self._reduce(join_matches(self.parts))
+        found = self._reduce(join_matches(self.parts))
+        alike = self.alike or {}
+        nodes = {name: _look_up(each.nodes, found.codes[name]) for name, each in alike.items()}
+        return replace(found, codes={**found.codes, **nodes})
+
+    def _number_alike(self, rows: Matches) -> Matches:
+        """Return rows with the numbers of those that are alike in place of some nodes."""
+        if self.alike is None:
+            self.alike = {} if rows.columns else dict(self._find_alike(rows))
+        numbers = {
+            name: _look_up(each.numbers, rows.codes[name]) for name, each in self.alike.items()
+        }
+        return replace(rows, codes={**rows.codes, **numbers})
+
+    def _find_alike(self, rows: Matches) -> Iterator[tuple[str, AlikeNodes]]:
+        """Yield the variables of which only keys are read, with the nodes that share all keys."""
+        from omnigraph.read.operators.group import find_alike
+
+        keys, others = self._columns_read() or ((), ())
+        for name in self._names_read(keys) - self._names_read(others):
+            if name in rows.codes and len(self.execution.domains[name]) <= _MOST_AT_ONCE:
+                found = find_alike(self.execution, name, keys)
+                if found is not None:
+                    yield name, found
+
+    def _columns_read(self) -> tuple[Sequence[Column], Sequence[Column]] | None:
+        """Return the columns by which rows are told apart and the others; None if it is by all."""
+        match self.following:
+            case [Aggregate(keys, aggregates), *_]:
+                return keys, aggregates
+            case [Project(columns), Distinct(), *_]:
+                return columns, ()
+            case _:
+                return None
 
     def _reduce(self, rows: Matches) -> Matches:
+        read = self._columns_read()
+        if read is not None:
+            return rows if rows.columns else self._combine(rows, [*read[0], *read[1]])
         match self.following:
-            case [Aggregate(keys, aggregates), *_] if not rows.columns:
-                return self._combine(rows, keys, aggregates)
-            case [Project(columns), Distinct(), *_] if not rows.columns:
-                return self._combine(rows, columns, ())
             case [Order() as order, Limit() as limit, *_]:
                 first = last_row(self.execution, limit)
                 if first is None:
@@ -126,31 +164,14 @@ class KeptRows:
             case _:
                 return rows
 
-    def _combine(
-        self, rows: Matches, keys: Sequence[Column], aggregates: Sequence[Column]
-    ) -> Matches:
+    def _combine(self, rows: Matches, columns: Sequence[Column]) -> Matches:
         """Return each combination of what is read once, with how often it occurs."""
-        read = self._names_read(keys)
-        more = self._names_read(aggregates)
-        kept = {name: codes for name, codes in rows.codes.items() if name in read | more}
-        if not rows.count:
+        names = self._names_read(columns)
+        kept = {name: codes for name, codes in rows.codes.items() if name in names}
+        is_each = len(kept) == len(rows.codes) and rows.weights is None and not self.alike
+        if is_each or not rows.count:
             return replace(rows, codes=kept)
-        for name in kept.keys() & read - more:
-            self._find_alike(name, keys)
-            if name in self.alike:
-                kept[name] = _replace_codes(kept[name], self.alike[name])
-        if len(kept) == len(rows.codes) and rows.weights is None and not self.alike:
-            return rows
         return _count_combinations(replace(rows, codes=kept))
-
-    def _find_alike(self, name: str, keys: Sequence[Column]) -> None:
-        """Note for every node of a variable, if that helps, the first with the same keys."""
-        from omnigraph.read.operators.group import find_alike
-
-        if name not in self.alike and len(self.execution.domains[name]) <= _MOST_AT_ONCE:
-            found = find_alike(self.execution, name, keys)
-            if found is not None:
-                self.alike[name] = found
 
     def _names_read(self, columns: Sequence[Column]) -> frozenset[str]:
         """Return the variables that are read; how many there are of one is known without it."""
@@ -184,16 +205,16 @@ def join_matches(parts: Sequence[Matches]) -> Matches:
     )
 
 
-def _replace_codes(codes: Numbers, others: Numbers) -> Numbers:
-    """Return for each code another one; NO_ROW stays."""
-    found: Numbers = others[codes]
-    return found if codes.min() >= 0 else np.where(codes < 0, codes, found)
+def _look_up(found: Numbers, codes: Numbers) -> Numbers:
+    """Return what is found for each code; NO_ROW stays."""
+    taken: Numbers = found[codes]
+    return taken if codes.min(initial=0) >= 0 else np.where(codes < 0, codes, taken)
 
 
 def _count_combinations(rows: Matches) -> Matches:
     """Return each different combination of nodes once, with how often it occurs."""
     widths = [int(codes.max()) + 1 for codes in rows.codes.values()]
-    if rows.weights is None and 0 < prod(widths) <= _MOST_AT_ONCE and _are_bound(rows):
+    if 0 < prod(widths) <= _MOST_AT_ONCE and rows.total < _EXACT and _are_bound(rows):
         return _count_packed(rows, widths)
     first, groups = number_combinations(list(rows.codes.values()), rows.count)
     if rows.weights is None:
@@ -214,7 +235,7 @@ def _count_packed(rows: Matches, widths: Sequence[int]) -> Matches:
     packed = np.zeros(1, np.int64)
     for codes, width in zip(rows.codes.values(), widths, strict=True):
         packed = packed * width + codes
-    counts = np.bincount(packed)
+    counts = np.bincount(packed, rows.weights)
     distinct = np.flatnonzero(counts)
     found = dict(zip(rows.codes, np.unravel_index(distinct, widths), strict=True))
-    return Matches(len(distinct), found, counts[distinct])
+    return Matches(len(distinct), found, counts[distinct].astype(np.int64))

@@ -26,7 +26,7 @@ from omnigraph.query.expr import (
 )
 from omnigraph.query.plan import Aggregate
 from omnigraph.read.execution import Execution
-from omnigraph.read.matches import LateColumn, Matches
+from omnigraph.read.matches import AlikeNodes, LateColumn, Matches
 from omnigraph.read.operators.aggregate import Aggregation
 from omnigraph.read.operators.collect import collect_items
 from omnigraph.read.operators.evaluate import Evaluation
@@ -66,8 +66,8 @@ def _identifies(execution: Execution, keys: Sequence[Column], name: str) -> bool
     return by_key or "id" in read
 
 
-def find_alike(execution: Execution, name: str, keys: Sequence[Column]) -> Numbers | None:
-    """Return for every node of a variable the first one for which all keys are the same.
+def find_alike(execution: Execution, name: str, keys: Sequence[Column]) -> AlikeNodes | None:
+    """Return the nodes of a variable by their keys.
 
     None when a key reads other variables as well, may fail, or tells all nodes apart.
     """
@@ -80,8 +80,7 @@ def find_alike(execution: Execution, name: str, keys: Sequence[Column]) -> Numbe
     rows = Matches(len(every), {name: every})
     columns = [encode(_compute_key(execution, rows, expr)) for expr in exprs]
     first, of_row = number_combinations(columns, rows.count)
-    found: Numbers = first[of_row]
-    return found
+    return AlikeNodes(of_row, first)
 
 
 def _late_key(execution: Execution, known: Matches, expr: Expr) -> LateColumn:
