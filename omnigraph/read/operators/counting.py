@@ -56,6 +56,11 @@ class PatternCounter:
         """The operators that the rows have not been multiplied by yet."""
         return [*self._roots, *(each for below in self._children.values() for each in below)]
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether there are operators that the rows have not been multiplied by yet."""
+        return bool(self._roots or self._children)
+
     def add(self, operator: NodeScan | Expand) -> None:
         """Note a counted operator; nothing is computed yet."""
         if isinstance(operator, NodeScan):
