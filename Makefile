@@ -11,6 +11,8 @@ PAGE := omnigraph/studio/index.html
 CLIENT := clients/typescript/dist/index.js
 # Processes that tests start compile nothing again, wherever the environment says that they should.
 export PYTHONDONTWRITEBYTECODE :=
+# Files of tests live in memory where 2 GB of it are free; only the long forms, which kill and cut, need a disk.
+MEMORY := $(shell df -Pk /dev/shm 2> /dev/null | awk 'NR == 2 && $$4 > 2000000 { print "TMPDIR=/dev/shm" }')
 # Set to open the studio when the demo is done.
 STUDIO ?=
 
@@ -63,10 +65,10 @@ demo: $(STAMP) $(if $(STUDIO),$(PAGE)) ## Run the main job on the bundled exampl
 	@PATH="$(CURDIR)/$(BIN):$$PATH" STUDIO="$(STUDIO)" sh examples/people/demo.sh demo.html
 
 quick: $(STAMP) ## Languages, rules and one journey for each capability: under a minute
-	$(BIN)/python -m pytest -n 2 $$($(BIN)/python -c 'from tests.lanes import QUICK; print(*QUICK)')
+	$(MEMORY) $(BIN)/python -m pytest -n 2 $$($(BIN)/python -c 'from tests.lanes import QUICK; print(*QUICK)')
 
 test: $(STAMP) $(PAGE) $(CLIENT) ## What every change has to pass, in two processes
-	$(BIN)/python -m pytest -n 2 -m "not long"
+	$(MEMORY) $(BIN)/python -m pytest -n 2 -m "not long"
 
 test-long: $(STAMP) $(CLIENT) ## The random, repeated and killed forms of the tests
 	$(BIN)/python -m pytest -n 2 -m long

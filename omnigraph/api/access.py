@@ -74,7 +74,7 @@ class Access:
         def extend(before: Snapshot, after: Snapshot) -> None:
             from omnigraph.read.dense_reader import DenseReader
 
-            DenseReader(after, topology).extend(before)
+            DenseReader.of(after, topology).extend(before)
 
         repository.extend = extend
         return cls(repository, topology)

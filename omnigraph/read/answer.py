@@ -58,7 +58,7 @@ def _answered(
             topology.note_cost(choice.missing, (choice.lookups or 0) * LOOKUP_ROWS)
             return _with_expected(found, plan, snapshot, topology, request)
     topology.clear_cost(choice.missing)
-    found = _execute(plan, DenseReader(snapshot, topology), request, choice, Road.ADJACENCY)
+    found = _execute(plan, DenseReader.of(snapshot, topology), request, choice, Road.ADJACENCY)
     return _with_expected(found, plan, snapshot, topology, request)
 
 

@@ -56,6 +56,12 @@ class DenseReader(Reader):
         default_factory=dict, init=False, repr=False, compare=False
     )
 
+    @classmethod
+    def of(cls, snapshot: Snapshot, topology: Topology) -> "DenseReader":
+        """Return the reader of a snapshot; queries share it, so that each thing is found once."""
+        key = ("reader", snapshot.commit.id)
+        return topology.cache.share(key, lambda: cls(snapshot, topology))
+
     @property
     def cache(self) -> MemoryCache:
         return self.topology.cache

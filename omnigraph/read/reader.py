@@ -37,6 +37,9 @@ class Ordinals(Protocol):
     def find(self, ids: pa.Array) -> Numbers:
         """Return the ordinal of each id; NO_ROW where there is no such row."""
 
+    def find_one(self, wanted: str) -> int:
+        """Return the ordinal of an id; NO_ROW when there is no such row."""
+
     def at(self, addresses: Addresses) -> Numbers:
         """Return the ordinals of rows by their addresses."""
 

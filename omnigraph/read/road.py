@@ -64,7 +64,10 @@ class RoadChoice:
 
 @dataclass(frozen=True, slots=True)
 class _SettledChoice:
-    """The choice for a plan that has nothing left to number, so it stays the same."""
+    """The choice for a plan that has nothing left to number.
+
+    It stays the same, also after commits, as long as nothing is dropped from memory.
+    """
 
     plan: ReadPlan
     choice: RoadChoice
@@ -80,11 +83,11 @@ def choose_road(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> RoadC
     What look-ups cost earlier counts as well: a graph that is asked a lot is numbered before its
     look-ups have cost more than the numbering, so it costs at most twice the optimum.
     """
-    key = ("road", id(plan), snapshot.commit.id)
+    key = ("road", id(plan), topology.cache.losses)
     ready = topology.cache.peek(key)
     if isinstance(ready, _SettledChoice) and ready.plan is plan:
         return ready.choice
-    choice = _compare_costs(plan, snapshot, topology)
+    choice = compare_roads(plan, snapshot, topology)
     if not choice.unread:
         topology.cache.get(
             key, lambda: _SettledChoice(plan, choice), family="road", most=MOST_DECISIONS
@@ -92,7 +95,8 @@ def choose_road(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> RoadC
     return choice
 
 
-def _compare_costs(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> RoadChoice:
+def compare_roads(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> RoadChoice:
+    """Return the road that takes less time, by what both of them would read now."""
     estimate = _Estimate(snapshot, topology)
     estimate.add(plan.operators, 1.0)
     missing = tuple(estimate.unread)

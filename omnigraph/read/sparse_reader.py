@@ -64,6 +64,10 @@ class PartialNumbering:
             found = self._find_known(ids)
         return to_numbers(found)
 
+    def find_one(self, wanted: str) -> int:
+        """Return the ordinal of an id; NO_ROW when there is no such row."""
+        return int(self.find(pa.array([wanted], pa.utf8()))[0])
+
     def find_where(self, condition: pc.Expression) -> Numbers:
         """Return the ordinals of all rows that meet a condition."""
         return self._fetch(condition)

@@ -5,7 +5,6 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -31,8 +30,8 @@ _PROBES_AT_A_TIME = 16
 class Sighting:
     """The newest version of a moving table when it was last looked up.
 
-    The anchor is the file of a version that existed when the table was opened. While that file is
-    unchanged, nobody has removed the table and created another in its place.
+    The anchor is the file of a version that existed then or earlier. While that file is unchanged,
+    nobody has removed the table and created another in its place.
     """
 
     version: int
@@ -42,11 +41,11 @@ class Sighting:
 
     def moved(self, version: int) -> "Sighting":
         """Return the sighting of a later version."""
-        return replace(self, version=version, at=time.monotonic())
+        return Sighting(version, self.anchor, self.mark, time.monotonic())
 
 
 def sighting(version: int, mark: Mark) -> Sighting:
-    """Return the first sighting of a table, at the version that has this mark."""
+    """Return the sighting of a table at a version that has this mark, and is the anchor."""
     return Sighting(version, version, mark, time.monotonic())
 
 
@@ -81,6 +80,26 @@ def newest_since(store: Store, path: str, seen: Sighting) -> int | None:
     return version if anchored.result() == seen.mark else None
 
 
+def look_again(store: Store, path: str, seen: Sighting) -> Sighting | None:
+    """Return the newest version of a table on a local disk, which is the anchor from then on.
+
+    None when it is not the table that was seen, or its newest version was lost. Mostly nothing
+    changed; then this costs two looks at files, each of which takes longer than most steps of a
+    small query. Where the sighting was long ago, or many versions came since, the look begins at
+    Lance's hint.
+    """
+    folder = f"{store.root}/{path}/_versions"  # as text, because this is on every path
+    version = _soon_after(folder, seen)
+    if version is None:
+        version = _last_from(folder, _hinted_version(folder) or seen.version)
+    mark = mark_of(store, path, version)
+    if mark is None or mark[-1] == 0:
+        return None
+    # Looked at last: while the anchor is there, so is the table to which the newer file belongs.
+    anchored = mark if version == seen.anchor else mark_of(store, path, seen.anchor)
+    return sighting(version, mark) if anchored == seen.mark else None
+
+
 def newest_named(names: Iterable[str]) -> int | None:
     """Return the newest version that has a manifest among these names."""
     numbers = (each.removesuffix(_MANIFEST) for each in names if each.endswith(_MANIFEST))
@@ -95,28 +114,20 @@ def attached_versions(files: Iterable[Stored]) -> set[int]:
     return {layout.NEWEST_VERSION - int(each) for each in numbers if each.isdigit()}
 
 
-def newest_local(store: Store, path: str, seen: Sighting | None = None) -> int | None:
-    """Return the newest version on a local disk, from a look ahead of the one that was seen last.
+def newest_local(store: Store, path: str) -> int | None:
+    """Return the newest version of a table on a local disk, about which nothing is known.
 
-    Where that was long ago, or many came since, the look begins at Lance's hint, if there is one;
-    after the first commit there is none. A listing grows with the history, so it is the last
-    resort: after a power loss that took the hint, or the version that it names.
+    The look begins at Lance's hint, if there is one; after the first commit there is none. A
+    listing grows with the history, so it is the last resort: after a power loss that took the hint,
+    or the version that it names.
     """
-    folder = f"{store.root}/{path}/_versions"  # as text, because this is on every path
-    version = None if seen is None else _soon_after(folder, seen)
-    if version is None:
-        version = _hinted_version(folder)
-        if version is None:
-            if seen is None:
-                return _listed_version(Path(folder))
-            version = seen.version
-        while _exists(folder, version + 1):
-            version += 1
-    try:
-        is_whole = os.stat(f"{folder}/{layout.manifest_name(version)}").st_size > 0  # noqa: PTH116
-    except FileNotFoundError:
-        is_whole = False
-    return version if is_whole else _listed_version(Path(folder))
+    folder = f"{store.root}/{path}/_versions"
+    hinted = _hinted_version(folder)
+    if hinted is None:
+        return _listed_version(Path(folder))
+    version = _last_from(folder, hinted)
+    mark = mark_of(store, path, version)
+    return _listed_version(Path(folder)) if mark is None or mark[-1] == 0 else version
 
 
 def _soon_after(folder: str, seen: Sighting) -> int | None:
@@ -130,6 +141,13 @@ def _soon_after(folder: str, seen: Sighting) -> int | None:
         if not _exists(folder, version + 1):
             return version
     return None
+
+
+def _last_from(folder: str, version: int) -> int:
+    """Return the last of the versions that follow each other from one on."""
+    while _exists(folder, version + 1):
+        version += 1
+    return version
 
 
 def _hinted_version(folder: str) -> int | None:

@@ -27,6 +27,7 @@ from omnigraph.storage.forward import (
     Sighting,
     attached_versions,
     blank_manifests,
+    look_again,
     mark_of,
     newest_local,
     newest_named,
@@ -230,12 +231,12 @@ class Tables:
         """
         with self._lock:
             known = self._newest.get(path)
-        version = None if known is None else self._newest_version(path, known[0])
-        if known is None or version is None:
+        seen = None if known is None else self._look_again(path, known[0])
+        if known is None or seen is None:
             return self._found(path)
-        if version == known[1].version:
-            return self._sighted(known[1])
-        return self._sighted(self.open(path, version))
+        if seen.version == known[1].version:
+            return self._sighted(known[1], seen)
+        return self._sighted(self.open(path, seen.version), seen)
 
     def advance(
         self,
@@ -466,14 +467,13 @@ class Tables:
             table = found
         raise StorageError(f"cannot index {table.path}: other writers keep changing it")
 
-    def _newest_version(self, path: str, seen: Sighting) -> int | None:
+    def _look_again(self, path: str, seen: Sighting) -> Sighting | None:
         """Return the newest version of a table; None when it is not the table that was seen."""
-        if not self.store.is_local:
-            with report_as(f"cannot open {path}"):
-                return newest_since(self.store, path, seen)
-        if mark_of(self.store, path, seen.anchor) != seen.mark:
-            return None
-        return newest_local(self.store, path, seen)
+        if self.store.is_local:
+            return look_again(self.store, path, seen)
+        with report_as(f"cannot open {path}"):
+            version = newest_since(self.store, path, seen)
+        return None if version is None else seen.moved(version)
 
     def _found(self, path: str) -> Table | None:
         """Open the newest version of a table about which nothing is known (any more)."""
@@ -507,12 +507,12 @@ class Tables:
         """Return the newest version of a table in a bucket, from a listing."""
         return newest_named(self.store.objects.first_names(f"{path}/_versions"))
 
-    def _sighted(self, table: Table) -> Table:
+    def _sighted(self, table: Table, seen: Sighting | None = None) -> Table:
         """Record that a version of a moving table is the newest."""
         with self._lock:
             known = self._newest.get(table.path)
             if known is not None and known[0].version <= table.version:
-                self._newest[table.path] = known[0].moved(table.version), table
+                self._newest[table.path] = seen or known[0].moved(table.version), table
                 if known[1].version < table.version:
                     # A version of the manifest has the head of every branch, so the handles of
                     # old ones would be most of what a process holds.

@@ -107,6 +107,7 @@ class _Attempt:
         reached("head flipped")
         manifest.remember(commit)
         sync_flip(self.repository, flipped, f"commit {commit.id}")
+        self.repository.note_head(self.branch, commit, flipped)
         if self.branch == MAIN and commit.schema != current.schema:
             self.repository.show_schema(commit)
         return commit

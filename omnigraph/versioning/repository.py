@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from omnigraph.errors import (
     CommitNotFoundError,
     GraphExistsError,
     InputError,
+    OmniGraphError,
     OutcomeUnknownError,
     ReadOnlyError,
     SchemaEditedError,
@@ -95,6 +97,19 @@ class Repository:
             if len(pinned.snapshots) < _MOST_PINNED:
                 pinned.snapshots[target] = found
         return found
+
+    def note_head(self, branch: str, commit: Commit, at: Table) -> None:
+        """Note where a branch stands in a version of the manifest that was just made.
+
+        The next read need not look it up; what fails here fails again there. In a bucket, this
+        would be one more request.
+        """
+        if not self.store.is_local:
+            return
+        with suppress(OmniGraphError):
+            self.manifest.check_graph(at)
+            if self.manifest.head(branch, at).commit == commit.id:
+                self._pinned = _Pinned(at, {branch: self.pin(commit)})
 
     def head_name(self, target: str, at: Table) -> str:
         """Return the name of the head that is meant: that of a branch, or else of a tag."""

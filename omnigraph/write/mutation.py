@@ -69,7 +69,7 @@ class _MutationPlanner:
 
     def propose(self) -> Proposal[tuple[MutationPlan, RowCounts]]:
         """Run the mutation and check what it leaves."""
-        execution = self.terms.start(DenseReader(self.snapshot, self.topology))
+        execution = self.terms.start(DenseReader.of(self.snapshot, self.topology))
         vectors = VectorFiller.on(self.snapshot, self.terms.environment)
         draft = run_mutation(execution, self.plan, vectors, self._rows)
         write_set, counts = check_draft(draft, self._matched())

@@ -106,6 +106,8 @@ def check_same(one: AnyAdjacency, other: Adjacency) -> None:
     some = np.array([count - 1, 0, count // 2, 0])
     for sources in (np.arange(count), some, some[:0]):
         assert followed(one, sources) == followed(other, sources)
+        assert one.list_targets(sources).tolist() == other.follow(sources)[1].tolist()
+        assert other.list_targets(sources).tolist() == other.follow(sources)[1].tolist()
     singly = [(at, *rest) for at in range(count) for _, *rest in followed(one, np.array([at]))]
     assert followed(one, np.arange(count)) == singly
     pairs = all_pairs(count)

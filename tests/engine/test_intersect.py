@@ -49,13 +49,16 @@ def graph(pairs: dict[str, Pairs], tmp_path_factory: pytest.TempPathFactory) -> 
         yield graph
 
 
-@pytest.fixture(params=["in blocks", "at once"])
+@pytest.fixture(params=["in blocks", "in blocks without sorting", "marked", "at once"])
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try few paths at a time, or as many as usual."""
-    if request.param == "in blocks":
+    """Try few paths at a time, or many with marks, or as many as usual by searching."""
+    if request.param != "at once":
         monkeypatch.setattr(intersect, "_FEW", 0)
+    if request.param.startswith("in blocks"):
         monkeypatch.setattr(intersect, "_BLOCK", 5)
-        monkeypatch.setattr(intersect, "_MOST_MARKS", 3 * PERSONS)
+        monkeypatch.setattr(intersect, "_BITS", intersect._BITS[:3])
+    if request.param != "in blocks without sorting":
+        monkeypatch.setattr(intersect, "_SORTED", 0)
 
 
 SHAPES: list[tuple[str, str, Callable[..., bool]]] = [

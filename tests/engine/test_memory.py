@@ -80,6 +80,25 @@ def test_what_was_dropped_is_made_again() -> None:
     assert cache.newest("f") is None
 
 
+def test_what_holds_values_is_shared_until_one_is_dropped_for_want_of_room() -> None:
+    cache = MemoryCache(100)
+    first = cache.share("reader", lambda: [cache.get("a", lambda: Block(60), family="a")])
+
+    assert cache.share("reader", list) is first
+    cache.get("b", lambda: Block(60), family="b")
+    assert cache.share("reader", list) is not first
+
+
+def test_few_of_those_who_hold_values_are_kept() -> None:
+    cache = MemoryCache(100)
+    for number in range(500):
+        cache.share(number, list)
+
+    assert len(cache._shared) <= 4
+    cache.clear()
+    assert not cache._shared
+
+
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is the allocator of glibc")
 def test_arrays_are_made_in_the_memory_of_those_before() -> None:
     asked = [sys.executable, "-c", _MAKE_ARRAYS]

@@ -73,6 +73,7 @@ def check(found: Numbering, model: Model) -> None:
     wanted = [model.numbers[each] if each in model.where else NO_ROW for each in IDS]
     assert found.find(pa.array(IDS)).tolist() == wanted
     assert [found.find(pa.array([each]))[0] for each in IDS] == wanted
+    assert [found.find_one(each) for each in IDS] == wanted
     assert found.find_with_removed(pa.array(IDS)).tolist() == [
         model.numbers.get(each, NO_ROW) for each in IDS
     ]
@@ -159,6 +160,7 @@ def test_few_ids_are_found_by_halving_and_many_by_hashing(count: int) -> None:
     places: Numbers = found.find(pa.array(wanted))
 
     assert places.tolist() == [model.numbers.get(each, NO_ROW) for each in wanted]
+    assert places.tolist() == [found.find_one(each) for each in wanted]
 
 
 def test_rows_without_any_base_are_numbered_as_they_come() -> None:

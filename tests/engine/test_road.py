@@ -9,6 +9,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.data.derived import topology
 from omnigraph.errors import StorageError
 from omnigraph.read import answer, dense_reader, road, sparse_reader
+from omnigraph.read.planner import planner
 from omnigraph.read.road import Road
 from omnigraph.storage.table import Table
 from omnigraph.versioning.writes import Overwrite
@@ -121,6 +122,29 @@ def test_what_is_in_memory_is_not_to_be_read_first(graph: Graph) -> None:
     assert str(graph.explain(ALL)).splitlines()[-1] == "  Road        adjacency"
     assert graph.explain(POINT).choice.road is Road.ADJACENCY
     assert graph.profile(POINT, s="p3").road is Road.ADJACENCY
+
+
+def test_what_was_decided_for_a_query_holds_after_a_small_commit(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cheap(monkeypatch, 1_500)
+    graph.query(FRIENDS, s="p5")
+    graph.query(FRIENDS, s="p5")
+    graph.load(text(edge("Knows", "p5", "p9")))
+
+    monkeypatch.setattr(road, "compare_roads", unexpected)
+    monkeypatch.setattr(planner, "_find_alike", unexpected)
+
+    assert {row["f"] for row in graph.query(FRIENDS, s="p5")} == {"p4", "p9"}
+
+
+def test_what_was_decided_is_decided_anew_when_memory_was_freed(graph: Graph) -> None:
+    graph.query(ALL)
+    roads = [graph.profile(POINT, s="p3").road for _ in range(2)]
+    access_of(graph).topology.cache.clear()
+
+    assert roads == [Road.ADJACENCY] * 2
+    assert graph.profile(POINT, s="p3").road is Road.INDEX
 
 
 def test_repeated_look_ups_along_edges_become_adjacency_before_they_cost_twice_as_much(

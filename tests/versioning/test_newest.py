@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 import omnigraph as og
+from omnigraph.versioning.manifest.manifest import Manifest
 
 SCHEMA = "node Person { name: String @key }"
 NAMES = "query q() { match { $p: Person } return { $p.name as name } order { name } }"
@@ -25,3 +28,35 @@ def test_without_a_hint_commits_of_others_are_seen(tmp_path: Path) -> None:
         _forget_hint(tmp_path / "g")
 
         assert [row["name"] for row in one.query(NAMES)] == ["Ana", "Ben", "Cleo", "Dan"]
+
+
+def test_two_handles_see_each_commit_of_both(tmp_path: Path) -> None:
+    with og.init(tmp_path / "g", SCHEMA) as one, og.open(tmp_path / "g") as other:
+        for number in range(12):
+            writer = (one, other, other)[number % 3]
+            writer.load([{"name": f"{number:02}"}], type="Person", engine="inline")
+            expected = [f"{each:02}" for each in range(number + 1)]
+
+            assert [row["name"] for row in one.query(NAMES)] == expected
+            if number % 2:
+                assert [row["name"] for row in other.query(NAMES)] == expected
+
+
+def test_a_version_that_was_lost_is_not_read_from_memory(tmp_path: Path) -> None:
+    with og.init(tmp_path / "g", SCHEMA) as one:
+        one.load([{"name": "Ana"}], type="Person", engine="inline")
+        assert len(one.query(NAMES)) == 1
+        versions = tmp_path / "g" / "__manifest" / "_versions"
+        min(versions.glob("*.manifest")).unlink()
+
+        assert one.query(NAMES).to_dicts() == []
+
+
+def test_where_a_branch_stands_after_a_commit_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with og.init(tmp_path / "g", SCHEMA) as one:
+        one.load([{"name": "Ana"}], type="Person", engine="inline")
+        monkeypatch.setattr(Manifest, "head_commit", lambda *_: pytest.fail("it was looked up"))
+
+        assert one.query(NAMES).to_dicts() == [{"name": "Ana"}]

@@ -84,7 +84,7 @@ def _table(
     budget = options.budget or Budget()
     deadline = deadline_of("algorithm", budget.seconds, options.cancelled, budget.bytes)
     if not _goes_to_spark(call, snapshot, options):
-        return run_algorithm(call, DenseReader(snapshot, access.topology), deadline)
+        return run_algorithm(call, DenseReader.of(snapshot, access.topology), deadline)
     from omnigraph.read.spark.algorithms import run_on_spark
 
     if options.budget is None:

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from omnigraph.read.execution import PlanRequest
 
 _Found = TypeVar("_Found")
+# What a read waits for that nobody can cancel.
+_NEVER = Event()
 
 
 def get_snapshot(access: Access, operation: GetSnapshot, options: CallOptions) -> Snapshot:
@@ -175,11 +177,11 @@ class _QueryRun:
 
     def explanation(self) -> Explanation:
         from omnigraph.read.planner.planner import arrange_plan, expect_rows
-        from omnigraph.read.road import choose_road
+        from omnigraph.read.road import compare_roads
 
         snapshot, topology = self.snapshot, self.access.topology
         found = arrange_plan(self.plan, snapshot, topology)
-        choice = choose_road(found.plan, snapshot, topology)
+        choice = compare_roads(found.plan, snapshot, topology)
         rows = expect_rows(found.plan, snapshot, topology)
         return Explanation(found.plan, choice, rows, found.orders)
 
@@ -237,7 +239,7 @@ class _QueryRun:
             now=datetime.now(UTC),
             budget=self.options.budget or Budget(),
             environment=self.access.repository.store.variables,
-            cancelled=self.options.cancelled or Event(),
+            cancelled=self.options.cancelled or _NEVER,
             measures=measures,
             streams=streams,
             source=self.source,
@@ -251,11 +253,11 @@ def in_time(
 
     The engine looks at the time between its steps, and a store may not answer at all.
     """
+    if access.repository.store.is_local:
+        return work()
     from omnigraph.read.execution import Budget
     from omnigraph.storage.waiting import LateError, within
 
-    if access.repository.store.is_local:
-        return work()
     seconds = (options.budget or Budget()).seconds
     try:
         return within(seconds - (time.monotonic() - started), work)

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import TypeAlias, overload
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.data.derived.numbering import NO_ROW, Numbers, is_row_range, is_run, row_range
 from omnigraph.data.values.equality import Mask
@@ -17,6 +18,8 @@ CheckCount: TypeAlias = Callable[[int], None]
 
 # Entries summed at a time: as many as stay in the processor's cache.
 _BLOCK = 1 << 17
+# So many targets are copied a list at a time, which takes longer to begin.
+_MANY = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +77,24 @@ class Adjacency:
             own = slice(int(starts[0]), int(starts[-1] + counts[-1]))
             edges = None if self.edges is None else _view(self.edges[own])
             return np.repeat(row_range(len(sources)), counts), _view(self.targets[own]), edges
-        owners = np.repeat(np.arange(len(sources)), counts)
+        owners = np.repeat(row_range(len(sources)), counts)
+        if self.edges is None and len(owners) >= _MANY:
+            return owners, self.list_targets(sources), None
         before = np.cumsum(counts) - counts
         places = np.arange(len(owners)) + np.repeat(starts - before, counts)
         return owners, self.targets[places], None if self.edges is None else self.edges[places]
+
+    def list_targets(self, sources: Numbers) -> Numbers:
+        """Return the targets of each source, one source after the other."""
+        taken = self._lists.take(pa.array(sources))
+        return np.frombuffer(taken.buffers()[2], np.int64)
+
+    @cached_property
+    def _lists(self) -> pa.LargeBinaryArray:
+        """The targets of each source as bytes, which Arrow copies a list at a time."""
+        offsets, targets = (pa.py_buffer(each) for each in (self.offsets * 8, self.targets))
+        kind = pa.large_binary()
+        return pa.LargeBinaryArray.from_buffers(kind, len(self), [None, offsets, targets])
 
     def _follow_one(self, source: int, check: CheckCount | None) -> Neighbours:
         """Return the entries of one source, which follow each other."""
@@ -183,6 +200,8 @@ class PatchedAdjacency:
         theirs = ~ours & (sources < len(self.base))
         if theirs.all():
             return self.base.follow(sources, check)
+        if ours.all():
+            return self.rows.follow(places, check)
         parts = []
         for adjacency, mask, codes in (
             (self.base, theirs, sources),
@@ -198,6 +217,10 @@ class PatchedAdjacency:
             np.concatenate([part[1] for part in parts])[order],
             np.concatenate(own)[order] if own else None,
         )
+
+    def list_targets(self, sources: Numbers) -> Numbers:
+        """Return the targets of each source, one source after the other."""
+        return self.follow(sources)[1]
 
     def are_joined(self, sources: Numbers, targets: Numbers) -> "np.ndarray":
         """Return for each pair whether it has an entry."""

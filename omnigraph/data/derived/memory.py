@@ -17,6 +17,7 @@ class Sized(Protocol):
 
 
 Content = TypeVar("Content", bound=Sized)
+_Shared = TypeVar("_Shared")
 
 # Values of one family that are kept, however small: every commit to a table in use adds one, and a
 # process that writes for days would keep them all. To read forty branches in turn takes as long
@@ -24,6 +25,8 @@ Content = TypeVar("Content", bound=Sized)
 MOST_OF_FAMILY = 16
 # Decisions about plans that are kept: they are small, and every query asks for its own.
 MOST_DECISIONS = 512
+# Values that hold others: one for each snapshot that is read by turns.
+_MOST_SHARED = 4
 # As large a block is freed once, so that the allocator keeps twice as much.
 _FREED_ONCE = 16 << 20
 
@@ -46,12 +49,14 @@ class MemoryCache:
     """
 
     def __init__(self, most_bytes: int) -> None:
+        self.losses = 0  # how often a value was dropped for want of room
         self._most = most_bytes
         self._held = 0
         self._kept: OrderedDict[Hashable, Sized] = OrderedDict()
         self._newest: dict[Hashable, Hashable] = {}
         self._families: dict[Hashable, OrderedDict[Hashable, None]] = {}
         self._family_of: dict[Hashable, Hashable] = {}
+        self._shared: dict[Hashable, object] = {}
         self._lock = threading.Lock()
 
     def get(
@@ -86,9 +91,25 @@ class MemoryCache:
             key = self._newest.get(family)
             return None if key is None else self._kept.get(key)
 
+    def share(self, key: Hashable, make: Callable[[], _Shared]) -> _Shared:
+        """Return something that holds values of this cache, made if it is missing.
+
+        A few are kept, until a value is dropped for want of room: its memory has to be freed then.
+        """
+        found = self._shared.get(key)
+        if found is None:
+            found = make()
+            with self._lock:
+                if len(self._shared) >= _MOST_SHARED:
+                    self._shared.clear()
+                self._shared[key] = found
+        return found  # type: ignore[return-value]  # a key stands for one kind of thing
+
     def clear(self) -> None:
         """Drop every value."""
         with self._lock:
+            self.losses += 1
+            self._shared.clear()
             self._kept.clear()
             self._newest.clear()
             self._families.clear()
@@ -113,6 +134,8 @@ class MemoryCache:
                 self._drop(next(iter(members)))
             while self._held > self._most and len(self._kept) > 1:
                 self._drop(next(iter(self._kept)))
+                self._shared.clear()
+                self.losses += 1
 
     def _use(self, key: Hashable) -> None:
         self._kept.move_to_end(key)

@@ -140,7 +140,8 @@ class _Coded:
 class Topology:
     """The derived state of one graph.
 
-    `generation` is another number after anything was made: more is known of the graph then.
+    `generation` is another number after anything was made: more is known of the graph then. What is
+    extended by a small change says no more than before.
     """
 
     def __init__(self, most_bytes: int, disk: DiskCache | None = None) -> None:
@@ -286,11 +287,11 @@ class Topology:
         return self.disk is not None and self.disk.has(family)
 
     def _numbering(self, table: Table, family: Family) -> Numbering:
-        self.generation += 1
         old = self.cache.newest(family) or self._stored_numbering(family)
         extended = self._extend_numbering(old, table) if isinstance(old, Numbering) else None
         if extended is not None:
             return extended
+        self.generation += 1
         base = _sort_rows(table)
         arrays = {"ids": base.ids, "addresses": base.addresses, "positions": base.positions}
         self._store(family, (table.version,), arrays, len(base))
@@ -334,7 +335,6 @@ class Topology:
         return self.cache.get(key, lambda: delta, family=("delta", table.path))
 
     def _column(self, table: Table, name: str, family: Family) -> TableColumn:
-        self.generation += 1
         numbering = self.numbering(table)
         old = self.cache.newest(family)
         if isinstance(old, TableColumn) and _continues(numbering.lineage, old.lineage):
@@ -343,12 +343,14 @@ class Topology:
             if delta is not None and len(delta) + len(old.changed) <= most:
                 values = _read_values(table, delta.added, name)
                 return old.change(numbering.lineage, numbering.at(delta.added), values)
+        self.generation += 1
         values = _read_whole_column(table, numbering, name)
         return TableColumn(numbering.lineage, values, np.empty(0, np.int64), values.slice(0, 0))
 
     def _adjacency(self, edges: EdgeTable, family: Family, backwards: bool) -> _VersionedAdjacency:
-        self.generation += 1
-        old = self.cache.newest(family) or self._stored_adjacency(family)
+        known = self.cache.newest(family)
+        old = known or self._stored_adjacency(family)
+        self.generation += known is None
         extended = None
         if isinstance(old, _VersionedAdjacency):
             extended = self._extend_adjacency(old, edges, backwards)
@@ -356,6 +358,7 @@ class Topology:
             extended.prepare()
         if extended is not None:
             return _VersionedAdjacency(extended, edges.table.version, edges.lineages)
+        self.generation += 1
         made = build_adjacency(
             self.entries(edges, backwards=backwards), _count_starts(edges, backwards)
         )

@@ -11,6 +11,7 @@ import numpy as np
 
 from omnigraph.data.derived.adjacency import AnyAdjacency
 from omnigraph.data.derived.numbering import Numbers, row_range
+from omnigraph.data.derived.sorting import are_sorted, sort_places
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import EntityKind, EntityType
@@ -21,9 +22,12 @@ from omnigraph.read.matches import Matches
 from omnigraph.read.operators.traverse import test_predicates
 from omnigraph.read.reader import Leg
 
-# Paths that are tried at a time, and pairs of a node and a target that are marked for it.
-_BLOCK = 1 << 20
-_MOST_MARKS = 1 << 23
+# Paths that are tried at a time: what is made of them stays about in the processor's cache.
+_BLOCK = 1 << 18
+# The bits with which the targets of as many nodes are marked at a time.
+_BITS = np.uint32(1) << np.arange(32, dtype=np.uint32)
+# To sort a row, and to take it out of order, takes as long as to try this many paths.
+_SORTED = 30
 # So few paths are tested faster by searching than by marks.
 _FEW = 1 << 15
 _FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
@@ -64,12 +68,14 @@ def intersect_edges(
         _End(reader.adjacency(leg), rows.codes[name])
         for name, leg in zip(sources, legs, strict=True)
     ]
+    # Rows are tested in the order of an end that does not lead, which those of the first are in.
+    ends.sort(key=lambda end: not are_sorted([end.codes]))
     kept = _test_domain(execution, expand)
-    fewest = np.argmin([end.degrees for end in ends], axis=0)
+    drivers = _choose_drivers(ends)
     owners, nodes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     width, found = len(rows.codes) + 1, 0
     for driver in range(len(ends)):
-        places = np.flatnonzero(fewest == driver)
+        places = np.flatnonzero(drivers == driver)
         search = _Search(
             ends[driver].at(places),
             [end.at(places) for at, end in enumerate(ends) if at != driver],
@@ -123,12 +129,26 @@ class _End:
         return _End(self.adjacency, self.codes[places])
 
 
+def _choose_drivers(ends: Sequence[_End]) -> "np.ndarray":
+    """Return for each row the end that leads on: the one with the fewest targets.
+
+    Where the first one leads, which the rows are in the order of, they have to be sorted.
+    """
+    drivers = np.zeros(len(ends[0].codes), np.int8)
+    fewest = ends[0].degrees + _SORTED
+    for at, end in enumerate(ends[1:], 1):
+        degrees = end.degrees
+        drivers[degrees < fewest] = at
+        fewest = np.minimum(degrees, fewest)
+    return drivers
+
+
 @dataclass(frozen=True, slots=True)
 class _Search:
     """Rows whose targets come from one end and are tested by the others.
 
-    The targets of the first of the others are marked in an array of `width` nodes for each of a
-    few sources. The rows are taken in the order of these sources, so that each is marked once.
+    The targets of the first of the others are marked in an array of `width` nodes, with a bit for
+    each of a few sources. The rows are taken in the order of these sources.
     """
 
     driver: _End
@@ -141,26 +161,12 @@ class _Search:
             owners, nodes, _ = self.driver.adjacency.follow(self.driver.codes)
             yield self._test(self.tests, owners, nodes)
             return
-        marker = self.tests[0]
-        order = np.argsort(marker.codes, kind="stable")
-        sources = marker.codes[order]
-        is_first = np.concatenate([[True], sources[1:] != sources[:-1]])
-        numbers = np.cumsum(is_first) - 1
-        at_once = max(1, _MOST_MARKS // self.width)
-        marks = np.zeros(min(at_once, int(numbers[-1]) + 1) * self.width, bool)
-        for first, last in _cut(numbers // at_once, self.driver.degrees[order]):
+        order = sort_places([self.tests[0].codes], len(self.tests[0].codes))
+        marks = np.zeros(self.width, _BITS.dtype)
+        for first, last in _cut(self.driver.degrees[order]):
             part = order[first:last]
-            distinct = sources[first:last][is_first[first:last]]
-            if not is_first[first]:
-                distinct = np.concatenate([sources[first : first + 1], distinct])
-            starts, targets, _ = marker.adjacency.follow(distinct)
-            marked = starts * self.width + targets
-            marks[marked] = True
-            owners, nodes, _ = self.driver.adjacency.follow(self.driver.codes[part])
-            base = (numbers[first:last] - numbers[first]) * self.width
-            joined = np.flatnonzero(marks[base[owners] + nodes])
-            marks[marked] = False
-            yield self._test(self.tests[1:], part[owners[joined]], nodes[joined])
+            owners, nodes = _find_marked(self.driver.at(part), self.tests[0].at(part), marks)
+            yield self._test(self.tests[1:], part[owners], nodes)
 
     def _test(
         self, ends: Sequence[_End], owners: Numbers, nodes: Numbers
@@ -172,9 +178,46 @@ class _Search:
         return owners, nodes
 
 
-def _cut(groups: Numbers, sizes: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield where blocks begin and end: within one group, and of about _BLOCK entries at most."""
+def _find_marked(driver: _End, marker: _End, marks: "np.ndarray") -> tuple[Numbers, Numbers]:
+    """Return rows, by place, with the targets that two ends lead to.
+
+    Rows of the same marker follow each other. `marks` is zero for every node, before and after.
+    """
+    begins = _find_changes(marker.codes)
+    sources = marker.codes[begins]
+    bits = _BITS[row_range(len(sources)) % len(_BITS)]
+    marked, counts = marker.adjacency.list_targets(sources), marker.adjacency.degrees[sources]
+    marked_bits, marked_ends = np.repeat(bits, counts), _add_up(counts)
+    nodes, sizes = driver.adjacency.list_targets(driver.codes), driver.degrees
+    ends = _add_up(sizes)
+    found = np.empty(len(nodes), _BITS.dtype)
+    groups = [*range(0, len(sources), len(_BITS)), len(sources)]
+    rows = np.append(begins, len(sizes))[groups]
+    for own, tried in zip(_pairs(marked_ends[groups]), _pairs(ends[rows]), strict=True):
+        # Each bit of a node is added once, which sets it.
+        np.add.at(marks, marked[own], marked_bits[own])
+        np.take(marks, nodes[tried], out=found[tried], mode="clip")
+        marks[marked[own]] = 0
+    found &= np.repeat(np.repeat(bits, np.diff(begins, append=len(sizes))), sizes)
+    joined = np.flatnonzero(found != 0)
+    return np.searchsorted(ends, joined, side="right") - 1, nodes[joined]
+
+
+def _find_changes(codes: Numbers) -> Numbers:
+    """Return the places at which a code differs from the one before it, and the first place."""
+    return np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+
+
+def _add_up(counts: Numbers) -> Numbers:
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
+def _pairs(bounds: Numbers) -> Iterator[slice]:
+    return (slice(first, last) for first, last in pairwise(bounds.tolist()))
+
+
+def _cut(sizes: Numbers) -> Iterator[tuple[int, int]]:
+    """Yield where blocks begin and end, of about _BLOCK entries at most."""
     filled = np.cumsum(sizes) // _BLOCK
-    changes = (np.diff(groups) != 0) | (np.diff(filled) != 0)
-    bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), len(groups)]
+    bounds = [0, *(np.flatnonzero(np.diff(filled)) + 1).tolist(), len(sizes)]
     yield from pairwise(bounds)

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pyarrow as pa
 
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType
@@ -74,7 +73,7 @@ def _find_point(execution: Execution, scan: NodeScan, point: PointRead) -> Numbe
     """Return the node with an id, or with the values of a key, if there is one."""
     codes = []
     for name, wanted in point_ids(execution, scan, point).items():
-        found = int(execution.reader.numbering(name).find(pa.array([wanted], pa.utf8()))[0])
+        found = execution.reader.numbering(name).find_one(wanted)
         if found >= 0:
             codes.append(found + execution.domains[scan.variable].offset(name))
     return np.array(codes, np.int64)

@@ -80,12 +80,31 @@ def arrange_plan(
     if not any(isinstance(each, Expand) for each in flatten(plan.operators)):
         return ArrangedPlan(plan, plan, ())
     given = None if params is None else tuple(params.items())
-    asked = ("asked", id(plan), snapshot.commit.id, topology.generation, given)
+    sizes = _sizes_of(snapshot, topology).classes
+    asked = ("asked", id(plan), sizes, topology.generation, given)
     ready = topology.cache.peek(asked)
     if isinstance(ready, ArrangedPlan) and ready.given is plan:
         return ready
     found = _find_alike(plan, Estimator(snapshot, topology, _value_of(params)))
     return topology.cache.get(asked, lambda: found, family="asked", most=MOST_DECISIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """About how large each table of a snapshot is."""
+
+    classes: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return 8 * len(self.classes)
+
+
+def _sizes_of(snapshot: Snapshot, topology: Topology) -> _Sizes:
+    def classify() -> _Sizes:
+        return _Sizes(tuple(_class_of(each.row_count) for each in snapshot.commit.tables.values()))
+
+    return topology.cache.get(("sizes", snapshot.commit.id), classify, family="sizes")
 
 
 def _arrange_union(

@@ -3,7 +3,7 @@
 query        the rows of a read plan from Spark, as Arrow batches made while they are read
 opening      a session of Spark beside the given one, configured for one question
 lowering     a read plan as operations on frames of Spark, with the same rows in the same order
-usage        which properties of its variables a plan reads, and which variables a block shares
+usage        which properties a plan reads, which variables a block shares, and what can fail
 matches      the rows of a query so far as a frame of Spark, and what its columns hold
 copies       columns of a table version in Parquet beside a graph, which Spark reads by itself
 frames       the nodes and edges of a snapshot as frames of Spark
@@ -11,7 +11,7 @@ hops         which nodes are within so many hops of others, found on Spark one h
 held_hops    which nodes are within so many hops of others, found by tasks that hold all edges
 paths        the shortest paths between nodes, found on Spark one hop at a time
 counting     variables that nothing reads multiply the weights of a frame's rows
-computing    functions and operators of values in a frame, by the engine's own code in Python
+computing    functions, operators and conditions over a frame, by the engine's own code in Python
 expressions  what a plan computes for a row, as columns of Spark
 search       texts and vectors searched by tasks of Spark, their hits joined to rows
 collecting   the lists of each group, made by a task from the rows of the group

@@ -5,10 +5,10 @@ values, null is unknown, and NaN equals nothing.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import field
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import functions as fn
@@ -34,16 +34,21 @@ from omnigraph.query.expr import (
     PropertyRef,
     TextMatch,
     VariableRef,
+    map_leaves,
+    map_operands,
     may_fail,
+    parts,
     path_column,
 )
 from omnigraph.query.parsing.ast import Operator
+from omnigraph.query.planning.explain import expr_text
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import ONE_ROW
 from omnigraph.read.operators.evaluate import Evaluation
-from omnigraph.read.spark.computing import compute_column
+from omnigraph.read.spark.computing import Computation, compute_column
 from omnigraph.read.spark.matches import ID, TYPE, FixedExpr, FrameMatches
 from omnigraph.schema.types import (
+    BOOL,
     F32,
     FLOATS,
     I32,
@@ -83,7 +88,6 @@ class FrameExpressions:
 
     execution: Execution
     matches: FrameMatches
-    wanted: "Column | None" = None
 
     def value(self, expr: Expr) -> "Column":
         """Return the value of an expression; a node or edge is a struct of its id and type."""
@@ -105,22 +109,23 @@ class FrameExpressions:
                 return to_literal(evaluate_fixed(self.execution, expr), shown)
             case TextMatch():
                 return self.truth(expr)
-            case Call("coalesce"):
-                return self._first_known(expr)
-            case Call(_, arguments, _):
-                kinds = [type_of(each) for each in arguments]
-                values = [self.value(each) for each in arguments]
-                return compute_column(expr, cast("list[ValueType]", kinds), values, self._wanted)
+            case Call("coalesce", arguments, kind) if not may_fail(expr):
+                known = (self.value(each).cast(to_spark_type(kind)) for each in arguments)
+                return fn.coalesce(*known)
+            case Call():
+                return self._compute(expr)
             case _:
                 raise AssertionError(f"{expr} is computed by an operator of its own")
 
     def truth(self, predicate: Predicate) -> "Column":
         """Return the truth of a predicate: true, false or unknown."""
+        if may_fail(predicate):
+            return self._compute(predicate)
         match predicate:
             case And(items):
-                return self._combine(items, and_, decided=False)
+                return _balanced([self.truth(each) for each in items], and_)
             case Or(items):
-                return self._combine(items, or_, decided=True)
+                return _balanced([self.truth(each) for each in items], or_)
             case Not(item):
                 return ~self.truth(item)
             case NullTest(operand, negated):
@@ -134,42 +139,14 @@ class FrameExpressions:
             case Comparison(left, operator, right):
                 return self._compare(left, operator, right)
 
-    def _combine(
-        self, items: Sequence[Predicate], combine: Callable[..., Any], *, decided: bool
-    ) -> "Column":
-        """Return the truth of several; what can fail is asked about rows that are still open."""
-        safe = [each for each in items if not may_fail(each)]
-        truth = _balanced([self.truth(each) for each in safe], combine) if safe else None
-        for each in (each for each in items if may_fail(each)):
-            within = self if truth is None else self._where(~truth.eqNullSafe(fn.lit(decided)))
-            found = within.truth(each)
-            truth = found if truth is None else combine(truth, found)
-        return truth  # type: ignore[return-value]
-
-    def _first_known(self, call: Call) -> "Column":
-        """Return the first argument that is not null; later ones are computed where needed."""
-        found = self._as_type(call.arguments[0], call)
-        for each in call.arguments[1:]:
-            within = self._where(found.isNull())
-            found = fn.coalesce(found, within._as_type(each, call))
-        return found
-
-    def _as_type(self, expr: Expr, call: Call) -> "Column":
-        """Return an argument as its function returns it."""
-        kind = type_of(expr)
-        assert kind is not None
-        assert not isinstance(kind, EntityType)
-        if kind == call.type or not call.can_fail:
-            return self.value(expr).cast(to_spark_type(call.type))
-        return compute_column(call, [kind], [self.value(expr)], self._wanted)
-
-    def _where(self, wanted: "Column") -> "FrameExpressions":
-        """Return expressions that are computed only for some of the rows."""
-        return replace(self, wanted=self._wanted & wanted)
-
-    @property
-    def _wanted(self) -> "Column":
-        return fn.lit(col=True) if self.wanted is None else self.wanted
+    def _compute(self, node: Call | Predicate) -> "Column":
+        """Return what the engine's own code computes, from what Spark holds for it."""
+        inputs = _Inputs(self)
+        own = inputs.of_call(node) if isinstance(node, Call) else inputs.of_condition(node)
+        named = {part.name for part in parts(node) if isinstance(part, ParamRef)}
+        params = {name: self.execution.params[name] for name in named}
+        computation = Computation(own, inputs.kinds, params, self.execution.now)
+        return compute_column(computation, inputs.columns)
 
     def _is_null(self, operand: Expr) -> "Column":
         if isinstance(operand, ListOf):
@@ -224,6 +201,54 @@ class FrameExpressions:
             name = entity.column_of((item.property, item.type))
             return fn.expr(f"{_quote_name(name)} IN ({texts})")
         return _equals_any(self.value(item), kind, fn.expr(f"array({texts})"), own)
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """The columns that something is computed from, by the names that it then has for them.
+
+    The name of a property is its text, which is what an error shows.
+    """
+
+    expressions: FrameExpressions
+    columns: "dict[str, Column]" = field(default_factory=dict)
+    kinds: dict[str, ValueType] = field(default_factory=dict)
+
+    def of_call(self, expr: Expr) -> Call:
+        """Return a function of these columns."""
+        found = map_leaves(expr, self._leaf)
+        assert isinstance(found, Call)
+        return found
+
+    def of_condition(self, predicate: Predicate) -> Predicate:
+        """Return a condition on these columns; what cannot fail in it is a column of its own."""
+        if not may_fail(predicate):
+            known = self._add(f"#truth{len(self.columns)}", self.expressions.truth(predicate), BOOL)
+            return Comparison(known, Operator.EQUAL, Constant(value=True, type=BOOL))
+        match predicate:
+            case And(items):
+                return And(tuple(map(self.of_condition, items)))
+            case Or(items):
+                return Or(tuple(map(self.of_condition, items)))
+            case Not(item):
+                return Not(self.of_condition(item))
+            case _:
+                return map_operands(predicate, lambda each: map_leaves(each, self._leaf))
+
+    def _leaf(self, expr: Expr) -> Expr:
+        if isinstance(expr, Constant | ParamRef | Now | ListOf):
+            return expr
+        kind = type_of(expr)
+        assert kind is not None
+        assert not isinstance(kind, EntityType)
+        name = expr.column if isinstance(expr, ColumnRef) else expr_text(expr)
+        if self.kinds.get(name, kind) != kind:
+            name = f"{name}: {kind}"
+        return self._add(name, self.expressions.value(expr), kind)
+
+    def _add(self, name: str, column: "Column", kind: ValueType) -> ColumnRef:
+        self.columns[name], self.kinds[name] = column, kind
+        return ColumnRef(name, kind)
 
 
 def _balanced(items: "Sequence[Column]", combine: Callable[..., Any]) -> "Column":

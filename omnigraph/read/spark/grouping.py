@@ -85,7 +85,9 @@ def drop_duplicates(matches: FrameMatches, names: ColumnNames) -> FrameMatches:
     """Return each different row of computed columns once."""
     made = {name: each for name, each in matches.columns.items() if each.fixed is None}
     if not made:
-        return FrameMatches(matches.frame.limit(1), columns=matches.columns)
+        # Not the first row alone: one of those after it may fail.
+        rows = matches.frame.agg(fn.count(fn.lit(1)).alias(count := names.new()))
+        return FrameMatches(rows.filter(fn.col(count) > 0), columns=matches.columns)
     keys = [_GroupKey(name, each.kind, fn.col(each.column)) for name, each in made.items()]
     groups = _KeyedFrame(matches.frame, keys, names)
     frame = groups.frame.groupBy(*groups.parts).agg(*groups.shown, fn.count(fn.lit(1)))

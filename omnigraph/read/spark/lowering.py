@@ -55,6 +55,7 @@ from omnigraph.read.execution import Execution
 from omnigraph.read.operators.order import last_row
 from omnigraph.read.operators.project import result_type
 from omnigraph.read.operators.scan import point_ids
+from omnigraph.read.spark.computing import ask_every_row
 from omnigraph.read.spark.copies import Copies
 from omnigraph.read.spark.counting import FrameCounter, repeat_rows
 from omnigraph.read.spark.expressions import FrameExpressions, evaluate_fixed, unify_zeros
@@ -76,7 +77,12 @@ from omnigraph.read.spark.matches import (
 from omnigraph.read.spark.packing import BatchPacking
 from omnigraph.read.spark.paths import find_paths
 from omnigraph.read.spark.search import FrameSearch
-from omnigraph.read.spark.usage import find_path_parts, find_properties, find_variables
+from omnigraph.read.spark.usage import (
+    can_fail,
+    find_path_parts,
+    find_properties,
+    find_variables,
+)
 from omnigraph.schema.types import BOOL, I64
 
 if TYPE_CHECKING:
@@ -180,7 +186,12 @@ class _Lowering:
             elif tally.is_pending and not can_precede_counting(operator):
                 matches = tally.apply(matches)
             following = operators[at + 1] if at + 1 < len(operators) else None
-            matches = self._execute_operator(matches, operator, following)
+            if isinstance(operator, Rank):
+                matches = replace(matches, frame=self._settle(matches.frame, operators[:at]))
+            if isinstance(operator, Filter) and any(map(can_fail, operators[:at])):
+                matches = self._ask_every_row(matches, operator.predicate)
+            else:
+                matches = self._execute_operator(matches, operator, following)
             rows = expected[at] if at < len(expected) else None
             matches = replace(matches, expected=rows)
         return tally.apply(matches)
@@ -345,13 +356,19 @@ class _Lowering:
 
     def _filter(self, matches: FrameMatches, filters: Sequence[Predicate]) -> FrameMatches:
         # What can fail is asked of the rows that the conditions before it have kept.
-        can_fail = any(map(may_fail, filters))
-        together = filters if can_fail or len(filters) < 2 else (And(tuple(filters)),)
+        is_unsafe = any(map(may_fail, filters))
+        together = filters if is_unsafe or len(filters) < 2 else (And(tuple(filters)),)
         for predicate in together:
             matches = self._search_texts(matches, (predicate,))
             truth = self._expressions(matches).truth(predicate)
             matches = replace(matches, frame=matches.frame.filter(truth))
         return matches
+
+    def _ask_every_row(self, matches: FrameMatches, predicate: Predicate) -> FrameMatches:
+        """Return the rows that a condition keeps; before it, something can fail in any of them."""
+        matches = self._search_texts(matches, (predicate,))
+        truth = self._expressions(matches).truth(predicate)
+        return matches.filter(ask_every_row(truth))
 
     def _search_texts(
         self, matches: FrameMatches, nodes: Iterable[Expr | Predicate]
@@ -450,16 +467,25 @@ class _Lowering:
         outer = [name for name in matches.entities if name in used]
         return outer, self._execute(matches.distinct_bindings(outer), inner)
 
+    def _settle(self, frame: "DataFrame", operators: Sequence[Operator]) -> "DataFrame":
+        """Return the rows of operators, of which all were made if one of these can fail.
+
+        Spark makes no row that it finds nobody needs: because of a later condition on what it
+        holds, or because the rows that it is joined with turn out to be none.
+        """
+        return frame.localCheckpoint(eager=True) if any(map(can_fail, operators)) else frame
+
     def _drop_matched(self, matches: FrameMatches, inner: Sequence[Operator]) -> FrameMatches:
         """Return the rows for which an inner pattern has no match."""
         outer, found = self._match_inner(matches, inner)
         keys = identities(found.entities[name] for name in outer)
         if not keys:
-            any_match = found.frame.select(fn.lit(1).alias(self.frames.names.new())).limit(1)
+            one = fn.lit(1).alias(self.frames.names.new())
+            any_match = self._settle(found.frame.select(one), inner).limit(1)
             frame = matches.frame.join(any_match, fn.lit(col=True), "left_anti")
             return replace(matches, frame=frame)
         names = self.frames.names.new_list(len(keys))
-        matched = found.frame.select(keys).distinct().toDF(*names)
+        matched = self._settle(found.frame.select(keys).distinct(), inner).toDF(*names)
         on = list(zip(identities(matches.entities[name] for name in outer), names, strict=True))
         return replace(matches, frame=join_null_safe(matches.frame, matched, on, "left_anti"))
 
@@ -473,9 +499,10 @@ class _Lowering:
         true = fn.lit(col=True).alias(flag)
         on = list(zip(identities(matches.entities[name] for name in outer), names, strict=True))
         if keys:
-            matched = found.frame.select(keys).distinct().toDF(*names).select("*", true)
+            settled = self._settle(found.frame.select(keys).distinct(), inner)
+            matched = settled.toDF(*names).select("*", true)
         else:
-            matched = found.frame.select(true).limit(1)
+            matched = self._settle(found.frame.select(true), inner).limit(1)
         frame = join_null_safe(matches.frame, matched, on, "left")
         has_match = fn.coalesce(fn.col(flag), fn.lit(col=False))
         marked = ComputedColumn(BOOL, flag)
@@ -490,7 +517,7 @@ class _Lowering:
         columns = [*keys, *(column for entity in bound.values() for column in entity.columns)]
         names = self.frames.names.new_list(len(columns))
         renamed = dict(zip(columns, names, strict=True))
-        right = found.frame.select(columns).toDF(*names)
+        right = self._settle(found.frame.select(columns), optional.inner).toDF(*names)
         own = identities(matches.entities[name] for name in outer)
         on = list(zip(own, (renamed[key] for key in keys), strict=True))
         entities = {name: entity.rename(renamed) for name, entity in bound.items()}

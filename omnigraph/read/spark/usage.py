@@ -1,14 +1,16 @@
-"""Usage: which properties of its variables a plan reads, and which variables a block shares."""
+"""Usage: which properties a plan reads, which variables a block shares, and what can fail."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from omnigraph.query.expr import Aggregate as AggregateExpr
 from omnigraph.query.expr import (
     Expr,
     PathPart,
     Predicate,
     PropertyRef,
     VariableRef,
+    may_fail,
     parts,
     shown_variables,
     variables,
@@ -27,6 +29,7 @@ from omnigraph.read.operators.project import object_fields
 from omnigraph.read.road import pattern_expressions
 from omnigraph.read.spark.matches import TypedProperty
 from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.types import is_integer
 
 
 def find_properties(
@@ -63,6 +66,19 @@ def find_variables(operators: Sequence[Operator]) -> set[str]:
         for expr in _expressions(operator):
             found |= variables(expr)
     return found
+
+
+def can_fail(operator: Operator) -> bool:
+    """Return whether an operator itself computes something that has no result for some rows.
+
+    A sum of whole numbers is among it; blocks see to what is inside them.
+    """
+    nodes = _expressions(operator)
+    return any(map(may_fail, nodes)) or any(map(_can_overflow, nodes))
+
+
+def _can_overflow(node: Expr | Predicate) -> bool:
+    return isinstance(node, AggregateExpr) and node.function == "sum" and is_integer(node.type)
 
 
 def _expressions(operator: Operator) -> Sequence[Expr | Predicate]:

@@ -87,7 +87,7 @@ class Manifest:
             raise GraphNotFoundError(f"no graph at {self._tables.store.root}", hint=hint)
         self._freshness.note(found.version, since)
         if found is not self._known:
-            self._check_graph(found)
+            self.check_graph(found)
         return found
 
     def look_ahead(self, *, folds: bool) -> Callable[[], Table]:
@@ -110,7 +110,7 @@ class Manifest:
 
         return found
 
-    def _check_graph(self, at: Table) -> None:
+    def check_graph(self, at: Table) -> None:
         """Raise GraphReplacedError when the manifest belongs to another graph than before."""
         first = first_commit(at)
         if self._first is None:
