@@ -1,13 +1,15 @@
 """Blocks: a pattern that makes many rows is matched some of them at a time.
 
 What follows the pattern says what has to be kept of each block: of rows that are grouped, each
-combination of the nodes that the groups read, with how often it occurs; of rows that are sorted and
-limited, the first ones; else all. So a budget limits what is kept, not what passes by.
+combination of the nodes that the groups read, with how often it occurs, and of nodes of which only
+the keys are read one for all with the same keys; of rows that are sorted and limited, the first
+ones; else all. So a budget limits what is kept, not what passes by.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +17,11 @@ import pyarrow as pa
 from omnigraph.data.derived.codes import number_combinations
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.frozen import dataclass
+from omnigraph.query.checked import Column
 from omnigraph.query.expr import (
     MARK,
     EntityKind,
     EntityType,
-    Expr,
     counts_rows,
     variables,
 )
@@ -92,6 +94,7 @@ class KeptRows:
     following: Sequence[Operator]
     nullable: frozenset[str]
     parts: list[Matches] = field(default_factory=list)
+    alike: dict[str, Numbers] = field(default_factory=dict)
 
     def add(self, rows: Matches) -> None:
         """Keep of some rows what the operators after the pattern need."""
@@ -111,10 +114,9 @@ class KeptRows:
     def _reduce(self, rows: Matches) -> Matches:
         match self.following:
             case [Aggregate(keys, aggregates), *_] if not rows.columns:
-                exprs = [column.expr for column in (*keys, *aggregates)]
-                return _combine(rows, self._names_read(exprs))
+                return self._combine(rows, keys, aggregates)
             case [Project(columns), Distinct(), *_] if not rows.columns:
-                return _combine(rows, self._names_read([column.expr for column in columns]))
+                return self._combine(rows, columns, ())
             case [Order() as order, Limit() as limit, *_]:
                 first = last_row(self.execution, limit)
                 if first is None:
@@ -124,8 +126,35 @@ class KeptRows:
             case _:
                 return rows
 
-    def _names_read(self, exprs: Sequence[Expr]) -> frozenset[str]:
+    def _combine(
+        self, rows: Matches, keys: Sequence[Column], aggregates: Sequence[Column]
+    ) -> Matches:
+        """Return each combination of what is read once, with how often it occurs."""
+        read = self._names_read(keys)
+        more = self._names_read(aggregates)
+        kept = {name: codes for name, codes in rows.codes.items() if name in read | more}
+        if not rows.count:
+            return replace(rows, codes=kept)
+        for name in kept.keys() & read - more:
+            self._find_alike(name, keys)
+            if name in self.alike:
+                kept[name] = _replace_codes(kept[name], self.alike[name])
+        if len(kept) == len(rows.codes) and rows.weights is None and not self.alike:
+            return rows
+        return _count_combinations(replace(rows, codes=kept))
+
+    def _find_alike(self, name: str, keys: Sequence[Column]) -> None:
+        """Note for every node of a variable, if that helps, the first with the same keys."""
+        from omnigraph.read.operators.group import find_alike
+
+        if name not in self.alike and len(self.execution.domains[name]) <= _MOST_AT_ONCE:
+            found = find_alike(self.execution, name, keys)
+            if found is not None:
+                self.alike[name] = found
+
+    def _names_read(self, columns: Sequence[Column]) -> frozenset[str]:
         """Return the variables that are read; how many there are of one is known without it."""
+        exprs = [column.expr for column in columns]
         return frozenset(
             name
             for expr in exprs
@@ -155,16 +184,37 @@ def join_matches(parts: Sequence[Matches]) -> Matches:
     )
 
 
-def _combine(rows: Matches, names: frozenset[str]) -> Matches:
-    """Return each different combination of some variables once, with how often it occurs."""
-    kept = {name: codes for name, codes in rows.codes.items() if name in names}
-    if not rows.count or (len(kept) == len(rows.codes) and rows.weights is None):
-        return replace(rows, codes=kept)
-    first, groups = number_combinations(list(kept.values()), rows.count)
+def _replace_codes(codes: Numbers, others: Numbers) -> Numbers:
+    """Return for each code another one; NO_ROW stays."""
+    found: Numbers = others[codes]
+    return found if codes.min() >= 0 else np.where(codes < 0, codes, found)
+
+
+def _count_combinations(rows: Matches) -> Matches:
+    """Return each different combination of nodes once, with how often it occurs."""
+    widths = [int(codes.max()) + 1 for codes in rows.codes.values()]
+    if rows.weights is None and 0 < prod(widths) <= _MOST_AT_ONCE and _are_bound(rows):
+        return _count_packed(rows, widths)
+    first, groups = number_combinations(list(rows.codes.values()), rows.count)
     if rows.weights is None:
         weights = np.bincount(groups, minlength=len(first))
     else:
         sum_counts(rows.weights)  # raises when a sum would overflow
         weights = np.zeros(len(first), np.int64)
         np.add.at(weights, groups, rows.weights)
-    return replace(Matches(rows.count, kept).take(first), weights=weights)
+    return replace(Matches(rows.count, rows.codes).take(first), weights=weights)
+
+
+def _are_bound(rows: Matches) -> bool:
+    return all(codes.min() >= 0 for codes in rows.codes.values())
+
+
+def _count_packed(rows: Matches, widths: Sequence[int]) -> Matches:
+    """Return each combination once; as single numbers, they are few enough to be counted."""
+    packed = np.zeros(1, np.int64)
+    for codes, width in zip(rows.codes.values(), widths, strict=True):
+        packed = packed * width + codes
+    counts = np.bincount(packed)
+    distinct = np.flatnonzero(counts)
+    found = dict(zip(rows.codes, np.unravel_index(distinct, widths), strict=True))
+    return Matches(len(distinct), found, counts[distinct])

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from omnigraph.api.graph import Graph
 from omnigraph.cli.following import reader
+from omnigraph.cli.following.lines import Message
 from omnigraph.cli.following.position import TopicPosition
 from omnigraph.cli.following.reader import TopicLimits, TopicReader
 from omnigraph.cli.following.settings import read_settings
@@ -34,8 +35,9 @@ def other() -> Iterator[Broker]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "_PATIENCE_SECONDS", 1.5)
+    monkeypatch.setattr(reader, "_PATIENCE_SECONDS", 1.0)
     monkeypatch.setattr(reader, "_ASK_SECONDS", 0.2)
+    monkeypatch.setattr(reader, "_ANSWER_SECONDS", 0.2)
 
 
 def test_a_topic_that_is_not_there_is_not_found(graph: Graph, follow: Follow, topic: str) -> None:
@@ -77,10 +79,15 @@ def test_a_broker_that_goes_away_ends_it_and_what_was_done_is_kept(
 
 
 def test_a_broker_that_stops_for_a_while_is_waited_for(
-    graph: Graph, other: Broker, topic: str, follow: Follow
+    graph: Graph,
+    other: Broker,
+    topic: str,
+    follow: Follow,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     other.send_rows(topic, note("a"), note("b"))
-    waking = Timer(3.0, other.process.send_signal, (signal.SIGCONT,))
+    monkeypatch.setattr(reader, "_ANSWER_SECONDS", 0.2)
+    waking = Timer(1.0, other.process.send_signal, (signal.SIGCONT,))
     other.process.send_signal(signal.SIGSTOP)
     waking.start()
 
@@ -179,7 +186,8 @@ def test_partitions_that_are_new_are_read_from_their_beginning(
     for partition in range(4):
         broker.send_rows(topic, note(str(partition)), partition=partition)
     place = parse_topic(broker.topic(topic))
-    reading = TopicReader(place, read_settings(None, place.brokers), TopicLimits(10, 1 << 20, 0.5))
+    settings = {**read_settings(None, place.brokers), "fetch.wait.max.ms": "20"}
+    reading = TopicReader(place, settings, TopicLimits(10, 1 << 20, 0.2))
     reading.connect()
     reading.begin({})
     del reading._next[3], reading._ends[3]
@@ -188,6 +196,26 @@ def test_partitions_that_are_new_are_read_from_their_beginning(
     found = [*reading.read(), *reading.read()]
 
     assert sorted((each.partition, each.offset) for each in found) == [(n, 0) for n in range(4)]
+    reading.close()
+
+
+def test_brokers_that_have_just_answered_are_not_asked_again_before_the_first_message(
+    broker: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.send_rows(topic, note("a"))
+    place = parse_topic(broker.topic(topic))
+    limits = TopicLimits(10, 1 << 20, 0.5)
+    reading = TopicReader(place, read_settings(None, place.brokers), limits, once=True)
+    reading.connect()
+    reading.begin({})
+    # An answer waits behind the fetch that is under way, which takes half a second.
+    monkeypatch.setattr(TopicReader, "_ask", lambda _: pytest.fail("asked again"))
+
+    found: list[Message] = []
+    while not reading.is_done:
+        found += reading.read()
+
+    assert [each.offset for each in found] == [0]
     reading.close()
 
 

@@ -84,6 +84,7 @@ class TopicReader:
         Raises NotFoundError when messages between were deleted, or the topic was made anew.
         """
         partitions = set(self._patiently(self._ask).topics[self.topic.name].partitions)
+        self._asked = time.monotonic()
         gone = sorted(offsets.keys() - partitions)
         if gone and not self.skip_lost:
             raise _lost(f"{self.topic} was made anew: it has no partition {gone[0]} any more")
@@ -152,7 +153,7 @@ class TopicReader:
         """Take what has arrived, and return whether there is a message among it."""
         import confluent_kafka as kafka
 
-        for each in self._client.consume(_AT_A_TIME, seconds):
+        for each in self._arrived(seconds):
             error, partition, offset = each.error(), each.partition(), each.offset()
             if error is not None and error.code() != kafka.KafkaError._PARTITION_EOF:
                 self._raise_unless_passing(error, partition, offset)
@@ -166,6 +167,12 @@ class TopicReader:
             self._spare.append(Message(self.topic.name, partition, offset, _value(each)))
             self._next[partition] = offset + 1
         return bool(self._spare)
+
+    def _arrived(self, seconds: float) -> "list[kafka.Message]":
+        """Wait for one message, and return it with those that came by then."""
+        # Asked for more than one, the client waits to the end for the rest of them.
+        first = self._client.consume(1, seconds)
+        return first + self._client.consume(_AT_A_TIME, 0.0) if first else first
 
     def _raise_unless_passing(
         self, error: "kafka.KafkaError", partition: int | None, offset: int | None

@@ -18,6 +18,8 @@ CheckCount: TypeAlias = Callable[[int], None]
 
 # Entries summed at a time: as many as stay in the processor's cache.
 _BLOCK = 1 << 17
+# So many targets are copied a list at a time, which takes longer to begin.
+_MANY = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,9 @@ class Adjacency:
             own = slice(int(starts[0]), int(starts[-1] + counts[-1]))
             edges = None if self.edges is None else _view(self.edges[own])
             return np.repeat(row_range(len(sources)), counts), _view(self.targets[own]), edges
-        owners = np.repeat(np.arange(len(sources)), counts)
+        owners = np.repeat(row_range(len(sources)), counts)
+        if self.edges is None and len(owners) >= _MANY:
+            return owners, self.list_targets(sources), None
         before = np.cumsum(counts) - counts
         places = np.arange(len(owners)) + np.repeat(starts - before, counts)
         return owners, self.targets[places], None if self.edges is None else self.edges[places]

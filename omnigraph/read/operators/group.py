@@ -66,6 +66,24 @@ def _identifies(execution: Execution, keys: Sequence[Column], name: str) -> bool
     return by_key or "id" in read
 
 
+def find_alike(execution: Execution, name: str, keys: Sequence[Column]) -> Numbers | None:
+    """Return for every node of a variable the first one for which all keys are the same.
+
+    None when a key reads other variables as well, may fail, or tells all nodes apart.
+    """
+    exprs = [key.expr for key in keys if name in variables(key.expr)]
+    if any(len(variables(expr)) > 1 or may_fail(expr) for expr in exprs):
+        return None
+    if _identifies(execution, keys, name):
+        return None
+    every = row_range(len(execution.domains[name]))
+    rows = Matches(len(every), {name: every})
+    columns = [encode(_compute_key(execution, rows, expr)) for expr in exprs]
+    first, of_row = number_combinations(columns, rows.count)
+    found: Numbers = first[of_row]
+    return found
+
+
 def _late_key(execution: Execution, known: Matches, expr: Expr) -> LateColumn:
     return LateColumn(known, lambda rows: _compute_key(execution, rows, expr))
 
