@@ -129,7 +129,9 @@ def group_rows(execution: Execution, rows: Matches, aggregate: Aggregate) -> Mat
     """Return one row for each different set of keys; without keys exactly one."""
     if not aggregate.keys:
         columns: dict[str, pa.Array | LateColumn] = {}
-        groups, count = np.zeros(rows.count, np.int64), 1
+        # One row is its own group, so that what is known of it need not be added up.
+        groups = row_range(1) if rows.count == 1 else np.zeros(rows.count, np.int64)
+        count = 1
     else:
         names = sorted({name for key in aggregate.keys for name in variables(key.expr)})
         # Rows of the same nodes have the same keys, which are therefore computed once.
