@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.derived.codes import number_combinations
-from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.derived.numbering import Numbers, take_numbers
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Column
 from omnigraph.query.expr import (
@@ -47,6 +47,8 @@ from omnigraph.read.operators.order import last_row, sort_rows
 # More rows than the first are made in blocks of the second.
 _MOST_AT_ONCE = 1 << 22
 _BLOCK = 1 << 20
+# Nodes of a variable with more of them are not numbered by what their keys say.
+_MOST_NUMBERED = 1 << 22
 # Sums of whole numbers below this are exact as floats.
 _EXACT = 2**53
 
@@ -135,7 +137,7 @@ class KeptRows:
 
         keys, others = self._columns_read() or ((), ())
         for name in self._names_read(keys) - self._names_read(others):
-            if name in rows.codes and len(self.execution.domains[name]) <= _MOST_AT_ONCE:
+            if name in rows.codes and len(self.execution.domains[name]) <= _MOST_NUMBERED:
                 found = find_alike(self.execution, name, keys)
                 if found is not None:
                     yield name, found
@@ -207,8 +209,11 @@ def join_matches(parts: Sequence[Matches]) -> Matches:
 
 def _look_up(found: Numbers, codes: Numbers) -> Numbers:
     """Return what is found for each code; NO_ROW stays."""
-    taken: Numbers = found[codes]
-    return taken if codes.min(initial=0) >= 0 else np.where(codes < 0, codes, taken)
+    if codes.min(initial=0) >= 0:
+        return take_numbers(found, codes)
+    taken, bound = codes.copy(), codes >= 0
+    taken[bound] = found[codes[bound]]
+    return taken
 
 
 def _count_combinations(rows: Matches) -> Matches:

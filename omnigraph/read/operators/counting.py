@@ -52,11 +52,6 @@ class PatternCounter:
         self._counted: set[str] = set()
 
     @property
-    def is_pending(self) -> bool:
-        """Whether there are operators that the rows have not been multiplied by yet."""
-        return bool(self._roots or self._children)
-
-    @property
     def pending(self) -> list[NodeScan | Expand]:
         """The operators that the rows have not been multiplied by yet."""
         return [*self._roots, *(each for below in self._children.values() for each in below)]
