@@ -1,25 +1,27 @@
 """Blocks: a pattern that makes many rows is matched some of them at a time.
 
 What follows the pattern says what has to be kept of each block: of rows that are grouped, each
-combination of the nodes that the groups read, with how often it occurs; of rows that are sorted and
-limited, the first ones; else all. So a budget limits what is kept, not what passes by.
+combination of the nodes that the groups read, with how often it occurs, and of nodes of which only
+the keys are read one for all with the same keys; of rows that are sorted and limited, the first
+ones; else all. So a budget limits what is kept, not what passes by.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.derived.codes import number_combinations
-from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.derived.numbering import Numbers, take_numbers
 from omnigraph.frozen import dataclass
+from omnigraph.query.checked import Column
 from omnigraph.query.expr import (
     MARK,
     EntityKind,
     EntityType,
-    Expr,
     counts_rows,
     variables,
 )
@@ -39,12 +41,16 @@ from omnigraph.query.plan import (
 )
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
-from omnigraph.read.matches import Matches, sum_counts
+from omnigraph.read.matches import AlikeNodes, Matches, sum_counts
 from omnigraph.read.operators.order import last_row, sort_rows
 
 # More rows than the first are made in blocks of the second.
 _MOST_AT_ONCE = 1 << 22
 _BLOCK = 1 << 20
+# Nodes of a variable with more of them are not numbered by what their keys say.
+_MOST_NUMBERED = 1 << 22
+# Sums of whole numbers below this are exact as floats.
+_EXACT = 2**53
 
 _ROW_OPERATORS = (NodeScan, Expand, Filter, AntiJoin, Optional, Mark)
 
@@ -86,18 +92,23 @@ def _cut_by_size(rows: Matches, sizes: Numbers) -> Iterator[Matches]:
 
 @dataclass(slots=True)
 class KeptRows:
-    """What is kept of the blocks of a pattern; `following` are the operators after it."""
+    """What is kept of the blocks of a pattern; `following` are the operators after it.
+
+    In place of a variable's nodes the numbers of those that are `alike` are kept.
+    """
 
     execution: Execution
     following: Sequence[Operator]
     nullable: frozenset[str]
     parts: list[Matches] = field(default_factory=list)
+    alike: dict[str, AlikeNodes] | None = None
 
     def add(self, rows: Matches) -> None:
         """Keep of some rows what the operators after the pattern need."""
         # Whether a pattern has a match is read by the pattern's own conditions alone.
         columns = {name: each for name, each in rows.columns.items() if not name.startswith(MARK)}
-        self.parts.append(self._reduce(replace(rows, columns=columns)))
+        numbered = self._number_alike(replace(rows, columns=columns))
+        self.parts.append(self._reduce(numbered))
         count = sum(part.count for part in self.parts)
         if count > _MOST_AT_ONCE:
             self.parts = [self._reduce(join_matches(self.parts))]
@@ -106,15 +117,46 @@ class KeptRows:
 
     def rows(self) -> Matches:
         """Return all that was kept."""
-        return self._reduce(join_matches(self.parts))
+        found = self._reduce(join_matches(self.parts))
+        alike = self.alike or {}
+        nodes = {name: _look_up(each.nodes, found.codes[name]) for name, each in alike.items()}
+        return replace(found, codes={**found.codes, **nodes})
+
+    def _number_alike(self, rows: Matches) -> Matches:
+        """Return rows with the numbers of those that are alike in place of some nodes."""
+        if self.alike is None:
+            self.alike = {} if rows.columns else dict(self._find_alike(rows))
+        numbers = {
+            name: _look_up(each.numbers, rows.codes[name]) for name, each in self.alike.items()
+        }
+        return replace(rows, codes={**rows.codes, **numbers})
+
+    def _find_alike(self, rows: Matches) -> Iterator[tuple[str, AlikeNodes]]:
+        """Yield the variables of which only keys are read, with the nodes that share all keys."""
+        from omnigraph.read.operators.group import find_alike
+
+        keys, others = self._columns_read() or ((), ())
+        for name in self._names_read(keys) - self._names_read(others):
+            if name in rows.codes and len(self.execution.domains[name]) <= _MOST_NUMBERED:
+                found = find_alike(self.execution, name, keys)
+                if found is not None:
+                    yield name, found
+
+    def _columns_read(self) -> tuple[Sequence[Column], Sequence[Column]] | None:
+        """Return the columns by which rows are told apart and the others; None if it is by all."""
+        match self.following:
+            case [Aggregate(keys, aggregates), *_]:
+                return keys, aggregates
+            case [Project(columns), Distinct(), *_]:
+                return columns, ()
+            case _:
+                return None
 
     def _reduce(self, rows: Matches) -> Matches:
+        read = self._columns_read()
+        if read is not None:
+            return rows if rows.columns else self._combine(rows, [*read[0], *read[1]])
         match self.following:
-            case [Aggregate(keys, aggregates), *_] if not rows.columns:
-                exprs = [column.expr for column in (*keys, *aggregates)]
-                return _combine(rows, self._names_read(exprs))
-            case [Project(columns), Distinct(), *_] if not rows.columns:
-                return _combine(rows, self._names_read([column.expr for column in columns]))
             case [Order() as order, Limit() as limit, *_]:
                 first = last_row(self.execution, limit)
                 if first is None:
@@ -124,8 +166,18 @@ class KeptRows:
             case _:
                 return rows
 
-    def _names_read(self, exprs: Sequence[Expr]) -> frozenset[str]:
+    def _combine(self, rows: Matches, columns: Sequence[Column]) -> Matches:
+        """Return each combination of what is read once, with how often it occurs."""
+        names = self._names_read(columns)
+        kept = {name: codes for name, codes in rows.codes.items() if name in names}
+        is_each = len(kept) == len(rows.codes) and rows.weights is None and not self.alike
+        if is_each or not rows.count:
+            return replace(rows, codes=kept)
+        return _count_combinations(replace(rows, codes=kept))
+
+    def _names_read(self, columns: Sequence[Column]) -> frozenset[str]:
         """Return the variables that are read; how many there are of one is known without it."""
+        exprs = [column.expr for column in columns]
         return frozenset(
             name
             for expr in exprs
@@ -155,16 +207,40 @@ def join_matches(parts: Sequence[Matches]) -> Matches:
     )
 
 
-def _combine(rows: Matches, names: frozenset[str]) -> Matches:
-    """Return each different combination of some variables once, with how often it occurs."""
-    kept = {name: codes for name, codes in rows.codes.items() if name in names}
-    if not rows.count or (len(kept) == len(rows.codes) and rows.weights is None):
-        return replace(rows, codes=kept)
-    first, groups = number_combinations(list(kept.values()), rows.count)
+def _look_up(found: Numbers, codes: Numbers) -> Numbers:
+    """Return what is found for each code; NO_ROW stays."""
+    if codes.min(initial=0) >= 0:
+        return take_numbers(found, codes)
+    taken, bound = codes.copy(), codes >= 0
+    taken[bound] = found[codes[bound]]
+    return taken
+
+
+def _count_combinations(rows: Matches) -> Matches:
+    """Return each different combination of nodes once, with how often it occurs."""
+    widths = [int(codes.max()) + 1 for codes in rows.codes.values()]
+    if 0 < prod(widths) <= _MOST_AT_ONCE and rows.total < _EXACT and _are_bound(rows):
+        return _count_packed(rows, widths)
+    first, groups = number_combinations(list(rows.codes.values()), rows.count)
     if rows.weights is None:
         weights = np.bincount(groups, minlength=len(first))
     else:
         sum_counts(rows.weights)  # raises when a sum would overflow
         weights = np.zeros(len(first), np.int64)
         np.add.at(weights, groups, rows.weights)
-    return replace(Matches(rows.count, kept).take(first), weights=weights)
+    return replace(Matches(rows.count, rows.codes).take(first), weights=weights)
+
+
+def _are_bound(rows: Matches) -> bool:
+    return all(codes.min() >= 0 for codes in rows.codes.values())
+
+
+def _count_packed(rows: Matches, widths: Sequence[int]) -> Matches:
+    """Return each combination once; as single numbers, they are few enough to be counted."""
+    packed = np.zeros(1, np.int64)
+    for codes, width in zip(rows.codes.values(), widths, strict=True):
+        packed = packed * width + codes
+    counts = np.bincount(packed, rows.weights)
+    distinct = np.flatnonzero(counts)
+    found = dict(zip(rows.codes, np.unravel_index(distinct, widths), strict=True))
+    return Matches(len(distinct), found, counts[distinct].astype(np.int64))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import assert_never
 
 import numpy as np
@@ -50,6 +50,7 @@ from omnigraph.read.operators.project import (
 )
 from omnigraph.read.operators.scan import cross_nodes
 from omnigraph.read.operators.traverse import filter_rows, follow_edges
+from omnigraph.schema.catalog import Catalog
 from omnigraph.telemetry.spans import ROWS, Kind, is_watched, span
 
 _SEED = "#seed"
@@ -100,10 +101,10 @@ def collect_table(
 def _stream_rows(
     execution: Execution, plan: ReadPlan, rows: Matches, make: Callable[[Matches], Matches]
 ) -> ResultStream:
-    schema = result_schema(plan.columns, execution.reader.snapshot.catalog)
+    schema, first_rows = _shape_of(_Shown(plan, execution.reader.snapshot.catalog))
     total = rows.total
     most = min(_SLICE_BYTES, execution.budget.bytes // 8)
-    size = _SliceSize(total, most, _first_rows(execution, plan, schema))
+    size = _SliceSize(total, most, first_rows)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for some in rows.slices(size.next):
@@ -115,12 +116,35 @@ def _stream_rows(
     return ResultStream(plan.name, schema, batches(), total)
 
 
-def _first_rows(execution: Execution, plan: ReadPlan, schema: pa.Schema) -> int:
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A plan whose rows are shown, compared by identity: part by part would take longer."""
+
+    plan: ReadPlan
+    catalog: Catalog
+
+    def __hash__(self) -> int:
+        return id(self.plan)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Shown):
+            return NotImplemented
+        return self.plan is other.plan and self.catalog is other.catalog
+
+
+@lru_cache(maxsize=256)
+def _shape_of(shown: _Shown) -> tuple[pa.Schema, int]:
+    """Return the schema of a plan's rows, and how many of them are made first."""
+    schema = result_schema(shown.plan.columns, shown.catalog)
+    return schema, _first_rows(shown.plan, shown.catalog, schema)
+
+
+def _first_rows(plan: ReadPlan, catalog: Catalog, schema: pa.Schema) -> int:
     """Return how many rows are made first: a few, unless they are numbers made of numbers alone."""
     last = plan.operators[-1]
     exprs = [column.expr for column in last.columns] if isinstance(last, Project) else []
     fields = [each for expr in exprs for each in parts(expr) if isinstance(each, PropertyRef)]
-    read = [result_type(each.type, execution.reader.snapshot.catalog) for each in fields]
+    read = [result_type(each.type, catalog) for each in fields]
     if not fields or not all(map(pa.types.is_primitive, (*schema.types, *read))):
         return _FIRST_ROWS
     width: int = sum(each.bit_width for each in schema.types)
@@ -166,16 +190,16 @@ def execute(
                 counted.add(operator)
                 at += 1
                 continue
-            if counted.pending and not counted.continues_in(operators[at:]):
+            if counted.is_pending and not counted.continues_in(operators[at:]):
                 # What goes by counting is not followed any further.
                 rows = _multiply(execution, rows, counted)
-        elif counted.pending and not can_precede_counting(operator):
+        elif counted.is_pending and not can_precede_counting(operator):
             rows = _multiply(execution, rows, counted)
         step = _Step(execution, operators[at:], following)
         rows = _measure(execution, step.operators, partial(step.run, rows), step)
         execution.check(rows.count, len(rows.codes) + len(rows.columns))
         at += step.ran
-    return _multiply(execution, rows, counted) if counted.pending else rows
+    return _multiply(execution, rows, counted) if counted.is_pending else rows
 
 
 @dataclass(slots=True)
@@ -231,7 +255,7 @@ def _measure(
     step: _Step | None = None,
 ) -> Matches:
     if not is_watched():
-        return _timed(execution, operators, make, step)
+        return make() if execution.stopwatch is None else _timed(execution, operators, make, step)
     with span(Kind.OPERATOR, type(operators[0]).__name__) as watched:
         rows = _timed(execution, operators, make, step)
         ran = operators if step is None else operators[: step.ran]

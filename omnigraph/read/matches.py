@@ -157,6 +157,14 @@ class Matches:
 ONE_ROW = Matches(1)
 
 
+@dataclass(frozen=True, slots=True)
+class AlikeNodes:
+    """The nodes of a variable by what they share: the number of each, and a node of each number."""
+
+    numbers: Numbers
+    nodes: Numbers
+
+
 def multiply_counts(one: Numbers, other: Numbers | Mask) -> Numbers:
     """Multiply counts; raises ResultOverflowError when a product does not fit 64 bits."""
     if _greatest(one) * _greatest(other) > _MOST_COUNTED:

@@ -74,6 +74,27 @@ def test_what_is_kept_of_many_rows_is_all_that_the_answer_needs(
     assert [tuple(row.values()) for row in few.query(f"query q() {{ {body} }}")] == at_once
 
 
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "return { $a.age as age, count(distinct $c) as n, count($b) as m } order { age }",
+        "return { $a.age % 2 as odd, $c.age as age, count($b) as n } order { odd, age }",
+        "return distinct { $a.age as a, $c.age as c }",
+    ],
+)
+def test_of_nodes_that_are_alike_in_what_groups_read_one_is_kept(
+    graph: Graph, tail: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = f"match {{ {PATHS} }} {tail}"
+    at_once = rows(graph, body)
+    monkeypatch.setattr(blocks, "_MOST_AT_ONCE", 300)
+    monkeypatch.setattr(blocks, "_BLOCK", 100)
+
+    few = graph.at(budget=Budget(rows=880))
+
+    assert [tuple(row.values()) for row in few.query(f"query q() {{ {body} }}")] == at_once
+
+
 def test_what_has_to_be_kept_still_counts(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "_MOST_AT_ONCE", 1_000)
     monkeypatch.setattr(blocks, "_BLOCK", 100)

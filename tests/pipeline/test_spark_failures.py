@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SCHEMA = """
-node P { slug: String @key  n: I64  i: I32  f: F64?  big: I64  team: String }
+node P { slug: String @key  n: I64  i: I32  f: F64?  big: I64  team: String  bio: String @index }
 node One { slug: String @key  n: I64 }
 node None { slug: String @key  n: I64 }
 edge Likes: P -> P
 """
 # The rows with a zero are the last ones, and nobody likes p0.
 PERSONS = [
-    node("P", slug=f"p{at}", n=3 - at, i=3 - at, f=None, big=2**62, team="ab"[at % 2])
+    node("P", slug=f"p{at}", n=3 - at, i=3 - at, f=None, big=2**62, team="ab"[at % 2], bio="here")
     for at in range(4)
 ]
 LIKES = [edge("Likes", f"p{at}", f"p{at + 1}") for at in range(3)]
@@ -71,6 +71,8 @@ FAILING = {
         return { $p.team, count(*) as n } having { $p.team in [$null] }""",
     "condition, then a count that is no number": """match { $p: P  1 / $p.n != 7 }
         return { $p.team, count(*) as n } having { n is null }""",
+    "condition, then a ranking of nothing": """match { $p: P  1 / $p.n != 7 }
+        return { $p.slug } order { bm25($p.bio, "nowhere") desc } limit 3""",
     "sum, then groups that nobody wants": """match { $p: P }
         return { $p.team, sum(1 / $p.n) as s } having { $p.team in [$null] }""",
     "sum, then other groups": """match { $p: P }

@@ -251,7 +251,8 @@ def row_range(count: int) -> Numbers:
 
 def is_row_range(numbers: Numbers) -> bool:
     """Return whether this very array came from `row_range`, which takes no comparison."""
-    return _row_ranges.get(len(numbers)) is numbers
+    # Asked of every column that is taken: most can be written to, which is seen at once.
+    return not numbers.flags.writeable and _row_ranges.get(len(numbers)) is numbers
 
 
 def take_numbers(numbers: Numbers, places: Numbers) -> Numbers:

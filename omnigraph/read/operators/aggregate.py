@@ -23,6 +23,10 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 # Below the first, sums of whole numbers are exact as floats; below the second, in 64 bits.
 _EXACT = 2.0**53
 _SAFE = 2.0**62
+# Pairs of a group and a node are marked, not sorted, if there can be at most as many as the first,
+# or as this many times those that there are.
+_MARKED = 1 << 17
+_MARKED_PART = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +81,14 @@ class Aggregation:
         groups, found = self.groups, codes
         if known is not None:
             groups, found = groups[known], codes[known]
-        if self.count == 1:
-            return np.array([len(sort_distinct(found))])
         width = int(found.max(initial=0)) + 1
         if self.count * width > _MOST:
             first, _ = number_combinations([groups, found], len(found))
             return np.bincount(groups[first], minlength=self.count)
-        return np.bincount(sort_distinct(groups * width + found) // width, minlength=self.count)
+        pairs = found if self.count == 1 else groups * width + found
+        if self.count * width <= max(_MARKED, len(pairs) * _MARKED_PART):
+            return _count_marked(pairs, self.count, width)
+        return np.bincount(sort_distinct(pairs) // width, minlength=self.count)
 
     def _compute_values(self, expr: Aggregate, column: pa.Array, present: _Places) -> pa.Array:
         groups = self.groups[present]
@@ -153,6 +158,16 @@ class Aggregation:
         found, values = np.zeros(self.count, kind), numbers.astype(kind)
         np.add.at(found, groups, values if weights is None else values * weights.astype(kind))
         return found
+
+
+def _count_marked(pairs: Numbers, count: int, width: int) -> Numbers:
+    """Return how many different ones of `width` nodes each group is paired with."""
+    marks = np.zeros(count * width, bool)
+    marks[pairs] = True
+    if count == 1:
+        return np.array([np.count_nonzero(marks)])
+    found: Numbers = marks.reshape(count, width).sum(axis=1)
+    return found
 
 
 def _most_size(numbers: "np.ndarray") -> int:

@@ -56,6 +56,11 @@ class PatternCounter:
         """The operators that the rows have not been multiplied by yet."""
         return [*self._roots, *(each for below in self._children.values() for each in below)]
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether there are operators that the rows have not been multiplied by yet."""
+        return bool(self._roots or self._children)
+
     def add(self, operator: NodeScan | Expand) -> None:
         """Note a counted operator; nothing is computed yet."""
         if isinstance(operator, NodeScan):
@@ -110,7 +115,10 @@ class PatternCounter:
         worth = self._weigh_domain(children[0].target, children[0].filters)
         if worth is None:
             return sum_counts(step.degrees)
-        return sum_products(step.indegrees(len(worth)), worth)
+        indegrees = step.indegrees(len(worth))
+        if can_add(worth, step.size):
+            return int(np.dot(indegrees, worth))
+        return sum_products(indegrees, worth)
 
     def _weigh_below(self, variable: str, codes: Numbers | None) -> Numbers | _Ones:
         """Return for some rows of a variable, or all, how often everything below it occurs."""
@@ -159,15 +167,17 @@ class PatternCounter:
         execution = self._execution
         if expand.edge_variable is None:
             owners, nodes = find_targets(execution, codes, expand)
-            kept = np.ones(len(owners), bool)
+            kept: Mask | slice = slice(None)
         else:
             owners, nodes, edges = follow_named(execution, codes, expand, 2)
             kept = self._are_true(expand.edge_variable, edges, expand.edge_filters)
         execution.check(len(owners), 2)
+        if not expand.filters and expand.target not in self._children:
+            return np.bincount(owners[kept], minlength=len(codes))
         distinct, inverse = _number_distinct(nodes)
         sound = test_predicates(execution, expand.target, distinct, expand.filters)
         worth = self._weigh_sound(expand.target, distinct, sound)
-        return _sum_by_owner(owners, worth[inverse] * kept, len(codes))
+        return _sum_by_owner(owners[kept], worth[inverse[kept]], len(codes))
 
     def _weigh_sound(self, variable: str, codes: Numbers, sound: Mask) -> Numbers | Mask:
         """Return how often rows with all below them occur; what is not sound is not followed."""

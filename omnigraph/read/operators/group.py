@@ -26,7 +26,7 @@ from omnigraph.query.expr import (
 )
 from omnigraph.query.plan import Aggregate
 from omnigraph.read.execution import Execution
-from omnigraph.read.matches import LateColumn, Matches
+from omnigraph.read.matches import AlikeNodes, LateColumn, Matches
 from omnigraph.read.operators.aggregate import Aggregation
 from omnigraph.read.operators.collect import collect_items
 from omnigraph.read.operators.evaluate import Evaluation
@@ -64,6 +64,23 @@ def _identifies(execution: Execution, keys: Sequence[Column], name: str) -> bool
     kinds = [execution.reader.type_of(types[0], column) for column in key]
     by_key = bool(key) and read.issuperset(key) and not FLOATS.intersection(kinds)
     return by_key or "id" in read
+
+
+def find_alike(execution: Execution, name: str, keys: Sequence[Column]) -> AlikeNodes | None:
+    """Return the nodes of a variable by their keys.
+
+    None when a key reads other variables as well, may fail, or tells all nodes apart.
+    """
+    exprs = [key.expr for key in keys if name in variables(key.expr)]
+    if any(len(variables(expr)) > 1 or may_fail(expr) for expr in exprs):
+        return None
+    if _identifies(execution, keys, name):
+        return None
+    every = row_range(len(execution.domains[name]))
+    rows = Matches(len(every), {name: every})
+    columns = [encode(_compute_key(execution, rows, expr)) for expr in exprs]
+    first, of_row = number_combinations(columns, rows.count)
+    return AlikeNodes(of_row, first)
 
 
 def _late_key(execution: Execution, known: Matches, expr: Expr) -> LateColumn:
@@ -112,7 +129,9 @@ def group_rows(execution: Execution, rows: Matches, aggregate: Aggregate) -> Mat
     """Return one row for each different set of keys; without keys exactly one."""
     if not aggregate.keys:
         columns: dict[str, pa.Array | LateColumn] = {}
-        groups, count = np.zeros(rows.count, np.int64), 1
+        # One row is its own group, so that what is known of it need not be added up.
+        groups = row_range(1) if rows.count == 1 else np.zeros(rows.count, np.int64)
+        count = 1
     else:
         names = sorted({name for key in aggregate.keys for name in variables(key.expr)})
         # Rows of the same nodes have the same keys, which are therefore computed once.

@@ -91,6 +91,10 @@ def find_targets(
     if expand.hops.minimum == 1 and expand.hops.maximum == 1:
         owners, nodes, _ = execution.reader.follow(leg, codes, check=room)
         return owners, nodes
+    if len(codes) == 1:
+        starts, ends = walk(execution, codes, expand.hops, leg)
+        room(len(ends))
+        return starts, ends
     distinct, inverse = np.unique(codes, return_inverse=True)
     starts, ends = walk(execution, distinct, expand.hops, leg)
     return _join_ends(inverse, starts, ends, len(distinct), room)

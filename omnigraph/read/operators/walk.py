@@ -20,11 +20,12 @@ def walk(execution: Execution, starts: Numbers, hops: Hops, leg: Leg) -> tuple[N
     A start reaches itself by no hops, or else only by a self-loop, at distance 1.
     """
     width = len(leg.target)
-    places, nodes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     size = max(1, _MOST_MARKS // max(width, 1))
+    if width and 0 < len(starts) <= size:
+        return _ArrayWalk(execution, starts, hops, leg).find_pairs()
+    places, nodes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for first in range(0, len(starts) if width else 0, size):
-        keys = _ArrayWalk(execution, starts[first : first + size], hops, leg).find_keys()
-        found, reached = np.divmod(keys, width)
+        found, reached = _ArrayWalk(execution, starts[first : first + size], hops, leg).find_pairs()
         places.append(found + first)
         nodes.append(reached)
         execution.check(sum(map(len, nodes)), 2)
@@ -47,8 +48,8 @@ class _ArrayWalk:
         self._seen = np.zeros(len(starts) * self._width, bool)
         self._slots = np.empty(len(self._seen), np.int32)
 
-    def find_keys(self) -> Numbers:
-        """Return the keys of all pairs within the hops, sorted."""
+    def find_pairs(self) -> tuple[Numbers, Numbers]:
+        """Return the place of the start and the node of all pairs within the hops, sorted."""
         hops, onward = self._hops, replace(self._leg, source=self._leg.target)
         found = np.zeros(len(self._seen), bool)
         room = self._execution.room(2)
@@ -63,12 +64,20 @@ class _ArrayWalk:
         while len(frontier) and (hops.maximum is None or distance < hops.maximum):
             distance += 1
             self._execution.check(len(frontier), 2)
-            owners, nodes = np.divmod(frontier, self._width)
+            owners, nodes = self._split_keys(frontier)
             further = self._execution.reader.follow(onward, nodes, check=room)
             frontier = self._mark_unseen(self._step_keys(owners, further))
             if distance >= hops.minimum:
                 found[frontier] = True
-        return np.flatnonzero(found)
+        keys = np.flatnonzero(found)
+        self._execution.check(len(keys), 2)
+        return self._split_keys(keys)
+
+    def _split_keys(self, keys: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the place of the start and the node of each key; that of one start is 0."""
+        if len(self._starts) == 1:
+            return np.zeros(len(keys), np.int64), keys
+        return np.divmod(keys, self._width)
 
     def _step_keys(self, starts: Numbers, neighbours: Neighbours) -> Numbers:
         """Return the keys that one more step leads to; a key may occur many times."""

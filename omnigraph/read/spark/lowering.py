@@ -186,6 +186,8 @@ class _Lowering:
             elif tally.is_pending and not can_precede_counting(operator):
                 matches = tally.apply(matches)
             following = operators[at + 1] if at + 1 < len(operators) else None
+            if isinstance(operator, Rank):
+                matches = replace(matches, frame=self._settle(matches.frame, operators[:at]))
             if isinstance(operator, Filter) and any(map(can_fail, operators[:at])):
                 matches = self._ask_every_row(matches, operator.predicate)
             else:
@@ -465,13 +467,13 @@ class _Lowering:
         outer = [name for name in matches.entities if name in used]
         return outer, self._execute(matches.distinct_bindings(outer), inner)
 
-    def _settle(self, frame: "DataFrame", inner: Sequence[Operator]) -> "DataFrame":
-        """Return rows of a block, of which all were made if something can fail in them.
+    def _settle(self, frame: "DataFrame", operators: Sequence[Operator]) -> "DataFrame":
+        """Return the rows of operators, of which all were made if one of these can fail.
 
-        Spark makes no row that it finds nobody needs: because of a condition on what the block
-        binds, or because the rows that they are joined with turn out to be none.
+        Spark makes no row that it finds nobody needs: because of a later condition on what it
+        holds, or because the rows that it is joined with turn out to be none.
         """
-        return frame.localCheckpoint(eager=True) if any(map(can_fail, inner)) else frame
+        return frame.localCheckpoint(eager=True) if any(map(can_fail, operators)) else frame
 
     def _drop_matched(self, matches: FrameMatches, inner: Sequence[Operator]) -> FrameMatches:
         """Return the rows for which an inner pattern has no match."""

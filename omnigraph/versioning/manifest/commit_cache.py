@@ -8,7 +8,7 @@ from omnigraph.versioning.commit import Commit
 
 # A commit names all its tables, so a limit on commits alone would let those of a schema with
 # hundreds of types take hundreds of megabytes.
-_MOST_TABLES = 32_768
+_MOST_TABLES = 16_384
 # What a commit takes besides its tables, as much as so many of them.
 _SIZE_OF_COMMIT = 12
 _MOST_PUBLISHED = 65_536
