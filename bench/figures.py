@@ -83,6 +83,7 @@ def _of(area: str, workload: str, *figures: _Short) -> Iterator[Figure]:
 _FLAT, _LINEAR = 0.15, 1.1
 OPERATIONS = {
     "point_read": "point read by key",
+    "early_two_hops": "two hops from one node, edges not read yet",
     "two_hops": "two hops from one node",
     "filtered_count": "count with a filter",
     "aggregation": "average of 100 groups",
