@@ -54,6 +54,8 @@ def _read_rows(
     if many or not table.takes_conditions or wanted.type not in LOOKED_UP:
         return _read_whole(table, column, wanted, schema, packed=packed)
     batches: list[pa.RecordBatch] = []
+    if len(wanted) > _AT_A_TIME:
+        wanted = wanted.take(pc.sort_indices(wanted))  # neighbours are on one page of an index
     for first in range(0, len(wanted), _AT_A_TIME):
         some = wanted.slice(first, _AT_A_TIME)
         batches += batches_where(table, schema.names, pc.field(column).isin(some), packed=packed)

@@ -103,6 +103,11 @@ def count_buckets(new: int, old: int) -> int:
     return min(max(1, -(-rows // _ROWS_PER_BUCKET)), _MOST_BUCKETS)
 
 
+def fits_one_bucket(values: int) -> bool:
+    """Whether so many values can meet in one bucket."""
+    return values <= _ROWS_PER_BUCKET
+
+
 def find_broken_values(runner: Runner, check: KeyCheck, progress: Progress) -> list[BrokenValues]:
     """Return what breaks rules; of each, no more values than violations are counted."""
     if check.rows <= _FEW_VALUES:
@@ -142,7 +147,8 @@ def _scans(shares: Mapping[RuleReading, Sequence[Share]]) -> list[_Scan]:
 
 def _emitted(item: NewKeys | _Scan, tags: frozenset[str], buckets: int) -> Iterator[Parcel]:
     if not isinstance(item, _Scan):
-        yield from item.parcels(tags)
+        for parcel in item.parcels(tags):
+            yield parcel if buckets > 1 else Parcel(0, parcel.tag, parcel.payload)
         return
     columns = dict.fromkeys(name for reading in item.readings for name in reading.columns)
     gatherer = KeyGatherer(buckets)

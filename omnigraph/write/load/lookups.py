@@ -11,7 +11,7 @@ from omnigraph.storage.reading import sample_rows
 from omnigraph.storage.staging import Share, place_of, shares
 from omnigraph.storage.table import Table
 from omnigraph.write.load.aside import Aside
-from omnigraph.write.load.checks import KeyCheck, Lookup, NewKeys
+from omnigraph.write.load.checks import KeyCheck, Lookup, NewKeys, fits_one_bucket
 from omnigraph.write.load.rules import (
     CardinalityRule,
     ExistsRule,
@@ -65,6 +65,8 @@ def plan_check(
             read[reading] = shares(table, _ROWS_PER_SHARE)
             rows[reading.type] = table.count()
     total = new.total() + sum(rows.values())
+    if not read and fits_one_bucket(total):
+        buckets = 1  # the values of every bucket are all over an index
     return KeyCheck(tuple(rules), gathered, read, tuple(lookups), aside, total, buckets)
 
 
