@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.api.graph import Graph, init
+from omnigraph.api.view import View
 from omnigraph.data.result import Result
 from tests.pipeline.loads import text
 
@@ -16,12 +17,14 @@ def made(folder: Path, schema: str, *lines: str) -> Graph:
     return graph
 
 
-def result(graph: Graph, body: str, /, params: str = "", **given: object) -> Result:
+def result(graph: Graph | View, body: str, /, params: str = "", **given: object) -> Result:
     """Run a read that is written without its head."""
     return graph.query(f"query q({params}) {{ {body} }}", **given)
 
 
-def rows(graph: Graph, body: str, /, params: str = "", **given: object) -> list[tuple[object, ...]]:
+def rows(
+    graph: Graph | View, body: str, /, params: str = "", **given: object
+) -> list[tuple[object, ...]]:
     """Return the rows of a read as tuples."""
     return [tuple(row.values()) for row in result(graph, body, params, **given)]
 
