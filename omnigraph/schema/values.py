@@ -28,6 +28,10 @@ Value: TypeAlias = str | bool | int | float | bytes | date | datetime | tuple["V
 
 JS_SAFE_INTEGER = 2**53 - 1
 
+_WIDE = (Scalar.I64, Scalar.U64)
+_BOUNDS = {
+    kind.scalar: bounds for kind, bounds in INTEGER_BOUNDS.items() if isinstance(kind, ScalarType)
+}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _RFC_3339 = re.compile(
     r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
@@ -162,12 +166,11 @@ def _enum(value: object, kind: EnumType) -> str:
 
 
 def _integer(value: object, scalar: Scalar) -> int:
-    wide = scalar in (Scalar.I64, Scalar.U64)
-    if wide and isinstance(value, str) and _DECIMAL.fullmatch(value):
+    if isinstance(value, str) and scalar in _WIDE and _DECIMAL.fullmatch(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise _mismatch(value, str(scalar))
-    least, most = INTEGER_BOUNDS[ScalarType(scalar)]
+    least, most = _BOUNDS[scalar]
     if not least <= value <= most:
         raise BadValue(f"{_shown(value)} does not fit {scalar}")
     return value

@@ -14,7 +14,6 @@ from omnigraph.data.derived.numbering import Numbers, row_range
 from omnigraph.data.derived.sorting import are_sorted, sort_places
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Direction, Step
-from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.plan import Expand, Operator
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
@@ -59,7 +58,7 @@ def intersect_edges(
     """Return a row for every target to which an expand leads and that all others close."""
     target, reader = expand.target, execution.reader
     assert isinstance(reader, DenseReader)
-    execution.bind(target, EntityType(EntityKind.NODE, expand.types))
+    execution.bind(target, expand.types)
     sources = [expand.source, *(_other_end(each, target) for each in closing)]
     for name in sources:
         rows = rows.where_bound(name)
