@@ -71,11 +71,6 @@ _SHORT_READS = """\
 What a page about one person asks, of persons taken by chance. *Cold* is a new process from its
 start to its end; *beside a writer* is while another process commits messages.
 """
-_SHARED = """
-In the stored run of `spark_queries`, Spark by hand shared the JVM that OmniGraph starts. That one
-compiles less, collects with one thread and has 768 MB, so Spark by hand was about 2.5 times slower
-than in a JVM of its own.
-"""
 _COLD = """\
 On Spark, cold is the first time that a running session is asked; to open and read is timed after
 the imports.
@@ -113,9 +108,7 @@ def page() -> str:
     found = held(FIGURES)
     parts = [_HEAD, _summary(found), f"![The nine questions, beside peers]({QUESTIONS_CHART})\n"]
     parts.append(f"![How times grow with rows and history]({GROWTH_CHART})\n")
-    is_stock = "raw_spark_process" in _findings("spark_queries")
-    beside = _RATIOS if is_stock else _RATIOS + _SHARED
-    parts.append(f"{beside}\n### Warm\n\n{_ratios('warm')}\n### Cold\n\n{_COLD}\n{_ratios('cold')}")
+    parts.append(f"{_RATIOS}\n### Warm\n\n{_ratios('warm')}\n### Cold\n\n{_COLD}\n{_ratios('cold')}")
     parts.append(f"## Written in any order\n\n{_ORDERS}{_load()}\n{_orders()}")
     if stored("short_reads") is not None:
         parts.append(f"## Short reads\n\n{_SHORT_READS}\n{_short_reads()}")

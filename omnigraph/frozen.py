@@ -130,6 +130,8 @@ def _getter(names: list[str]) -> Any:  # noqa: ANN401
 
 
 def _eq(self: Any, other: Any) -> Any:  # noqa: ANN401
+    if other is self:
+        return True
     if other.__class__ is not self.__class__:
         return NotImplemented
     compared = self.__compared__

@@ -246,10 +246,23 @@ def _vector(value: object, dimension: int) -> tuple[float, ...]:
     items = _sequence(value)
     if len(items) != dimension:
         raise BadValue(f"expected {dimension} numbers, got {len(items)}")
-    numbers = tuple(_float(_present(item, at), Scalar.F32) for at, item in enumerate(items))
+    numbers = _round_all(items)
+    if numbers is None:
+        numbers = tuple(_float(_present(item, at), Scalar.F32) for at, item in enumerate(items))
     if not all(map(math.isfinite, numbers)):
         raise BadValue("a Vector takes only finite numbers")
     return numbers
+
+
+def _round_all(items: Sequence[object]) -> tuple[float, ...] | None:
+    """Return numbers as 32-bit floats; None when one is no number or does not fit."""
+    if not set(map(type, items)) <= {float, int}:
+        return None
+    layout = f"<{len(items)}f"
+    try:
+        return struct.unpack(layout, struct.pack(layout, *items))
+    except (OverflowError, struct.error):
+        return None
 
 
 def _item(value: object, scalar: Scalar, at: int) -> Value:
