@@ -31,8 +31,6 @@ _APART = 256
 _row_ranges: "WeakValueDictionary[int, Numbers]" = WeakValueDictionary()
 _recent_ranges: deque[Numbers] = deque(maxlen=8)
 _MOST_REMEMBERED = 1 << 22
-# So many values are worth asking how they are taken best.
-_MANY = 256
 
 
 @dataclass(frozen=True)
@@ -293,7 +291,7 @@ def take_or_null(values: pa.Array, places: Numbers) -> pa.Array:
     """Return the values at `places`; null for NO_ROW."""
     if is_run(places):
         return values.slice(int(places[0]), len(places))
-    if len(places) >= _MANY and _are_numbers(values) and places.min() >= 0:
+    if len(places) and _are_numbers(values) and places.min() >= 0:
         return pa.array(values.to_numpy()[places])
     return values.take(_to_indices(places))
 
