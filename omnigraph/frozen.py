@@ -125,11 +125,13 @@ def _getter(names: list[str]) -> Any:  # noqa: ANN401
         return attrgetter(*names)
     if not names:
         return lambda _: ()
-    one = attrgetter(*names)
-    return lambda each: (one(each),)
+    # Of one name it would be the value itself; twice, it is a tuple without a step of Python.
+    return attrgetter(*names, *names)
 
 
 def _eq(self: Any, other: Any) -> Any:  # noqa: ANN401
+    if other is self:
+        return True
     if other.__class__ is not self.__class__:
         return NotImplemented
     compared = self.__compared__

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -170,6 +171,10 @@ class Graph(Closing):
             cancelled=cancelled,
         )
         return Branch(self.backend, name, options, message=message, expect=expect)
+
+    @cached_property
+    def _main(self) -> Branch:
+        return self.branch()
 
     def at(
         self,
@@ -396,7 +401,7 @@ class Graph(Closing):
         **keywords: object,
     ) -> Result:
         """Run a read on `main` as it stands now."""
-        return self.branch().query(source, name, params, **keywords)
+        return self._main.query(source, name, params, **keywords)
 
     def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
         """Return the plan of a read on `main`, and the road it would take; nothing is run."""

@@ -1,6 +1,7 @@
 """Http: runs operations through a server: each is sent as a request, its answer read back."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -192,6 +193,7 @@ def _read(
     source = options.source or Source("<query>", operation.query_source)
     named = query_name(source, operation.query_name)
     operation = msgspec.structs.replace(operation, query_name=named)
+    options = replace(options, source=source)
     if operation.mode == "explain":
         return operation.result(backend.document(operation, options), backend)
     from omnigraph.api.profile import Profile

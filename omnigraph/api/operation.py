@@ -60,8 +60,8 @@ def check_fields(operation: "Operation[Any]") -> None:
 
     A server decodes requests strictly; a handle at hand is given whatever Python has.
     """
-    for each, kinds, takes_null in _checked_fields(type(operation)):
-        value = getattr(operation, each.name)
+    for each, name, kinds, takes_null in _checked_fields(type(operation)):
+        value = getattr(operation, name)
         if value is None and takes_null:
             continue
         is_flag = isinstance(value, bool) and bool not in kinds
@@ -69,22 +69,22 @@ def check_fields(operation: "Operation[Any]") -> None:
         if is_flag or not isinstance(value, (*kinds, timedelta)):
             wanted = " or ".join(kind.__name__ for kind in kinds)
             raise InputError(f"'{each.encode_name}' is a {wanted}, not a {type(value).__name__}")
-        texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-        for text in texts if each.name not in _ANY_TEXT else ():
-            _check_text(each.encode_name, text)
+        if isinstance(value, str | list) and name not in _ANY_TEXT:
+            for text in [value] if isinstance(value, str) else value:
+                _check_text(each.encode_name, text)
 
 
 @cache
 def _checked_fields(
     kind: "type[Operation[Any]]",
-) -> tuple[tuple[msgspec.structs.FieldInfo, tuple[type, ...], bool], ...]:
-    """Return the fields that are checked, with their types and whether they may be None.
+) -> tuple[tuple[msgspec.structs.FieldInfo, str, tuple[type, ...], bool], ...]:
+    """Return the fields that are checked, with their names and types, and whether they may be None.
 
     To find them out anew would take longer than to read a row.
     """
     found = ((each, _kinds_of(each.type)) for each in msgspec.structs.fields(kind))
     return tuple(
-        (each, kinds, _takes_null(each.type))
+        (each, each.name, kinds, _takes_null(each.type))
         for each, kinds in found
         if kinds is not None and each.name != _ROWS
     )
@@ -319,11 +319,13 @@ class PlaceOperation(Operation[R], Generic[R], frozen=True, kw_only=True):
     @property
     def place(self) -> str:
         """The branch, commit or tag; `main` when none is named."""
-        if self.branch is not None and self.snapshot is not None:
+        if self.snapshot is None:
+            return MAIN if self.branch is None else self.branch
+        if self.branch is not None:
             raise InputError(
                 "a branch and a snapshot exclude each other", hint="leave one of them out"
             )
-        return named_or_main(self.snapshot, self.branch)
+        return self.snapshot
 
 
 def page_of(

@@ -297,7 +297,8 @@ class View:
 
     def _run(self, operation: Operation[R], **options: Any) -> R:  # noqa: ANN401
         """Run an operation with the options of this handle, and some more."""
-        return self._backend.run(operation, replace(self._options, **options))
+        known = self._options
+        return self._backend.run(operation, replace(known, **options) if options else known)
 
     def _read(
         self,
@@ -305,15 +306,17 @@ class View:
         query: NamedQuery,
         **mode: Any,  # noqa: ANN401 - one of a few words
     ) -> object:
-        text = query_source(source)
+        # A text has no name that errors could quote it by.
+        named = {} if isinstance(source, str) else {"source": query_source(source)}
+        text = source if isinstance(source, str) else named["source"].text
         rows = operations.read.ReadRows(
-            query_source=text.text,
+            query_source=text,
             query_name=query.name,
             params=query.params,
             **place_fields(self.place),
             **mode,
         )
-        return self._run(rows, source=text)
+        return self._run(rows, **named)
 
 
 def place_of(place: Place) -> str:

@@ -86,7 +86,8 @@ class Result:
 
     def to_dicts(self) -> list[dict[str, object]]:
         """Return the rows as dicts."""
-        return list(self)
+        rows: list[dict[str, object]] = self.table.to_pylist()
+        return rows
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the rows as a pandas DataFrame."""

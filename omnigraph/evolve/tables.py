@@ -1,6 +1,7 @@
 """Tables: a table with the columns and indexes of another version of its type."""
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import groupby
 
 import pyarrow as pa
@@ -64,9 +65,6 @@ def _arranged(table: Table, names: Mapping[str, str]) -> Table:
 
 def _filled(table: Table, item: Property, past: PastColumn | None, deadline: Deadline) -> Table:
     otherwise = fill_value(item)
-
-    def values(ids: pa.Array) -> pa.Array:
-        return pa.repeat(otherwise, len(ids)) if past is None else past.values(ids, otherwise)
-
+    values = otherwise if past is None else partial(past.values, otherwise=otherwise)
     field = pa.field(item.name, arrow_type(item.type), nullable=item.nullable)
     return fill_column(table, field, values, deadline.check)

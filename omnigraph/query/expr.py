@@ -1,6 +1,6 @@
 """Expr: typed expressions, which check makes of the text and the engine computes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import field, replace
 from enum import StrEnum
 from typing import ClassVar, TypeAlias, TypeGuard
@@ -304,11 +304,16 @@ Expr: TypeAlias = (
 Predicate: TypeAlias = Comparison | NullTest | And | Or | Not | TextMatch
 
 
-def parts(node: "Expr | Predicate") -> Iterator["Expr | Predicate"]:
-    """Yield a node and everything inside it, from the outside in."""
-    yield node
-    for child in children(node):
-        yield from parts(child)
+_LEAVES = {Constant, ParamRef, Now, VariableRef, PropertyRef, ColumnRef, EveryRow, PathPart}
+
+
+def parts(node: "Expr | Predicate") -> "list[Expr | Predicate]":
+    """Return a node and everything inside it, from the outside in."""
+    found = [node]
+    if type(node) not in _LEAVES:
+        for child in children(node):
+            found += parts(child)
+    return found
 
 
 def children(node: "Expr | Predicate") -> "tuple[Expr | Predicate, ...]":

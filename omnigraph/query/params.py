@@ -11,7 +11,6 @@ from omnigraph.query.expr import ParamRef, Rrf, TextMatch
 from omnigraph.query.plan import Limit, Plan
 from omnigraph.query.resolve import MOST_EDITS
 from omnigraph.schema.parsing.type_parser import TypeRef
-from omnigraph.schema.types import is_integer
 from omnigraph.schema.values import BadValue, Value, coerce
 from omnigraph.syntax.problems import Problems
 
@@ -77,8 +76,6 @@ def _coerce_param(name: str, value: object, kind: TypeRef, problems: Problems) -
 
 def _check_bounds(plan: Plan, bound: Mapping[str, Value | None], problems: Problems) -> None:
     """Report numbers that are too small or too large for what the query does with them."""
-    if not any(is_integer(param.type.type) for param in plan.params):
-        return
     for param, what, least, most in _count_params(_Same(plan)):
         value = bound.get(param.name)
         if isinstance(value, int) and not least <= value <= most:

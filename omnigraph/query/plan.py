@@ -1,6 +1,7 @@
 """Plan: a query as data: a pipeline of operators that can be printed and rewritten."""
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import TypeAlias
 
 from omnigraph.frozen import dataclass
@@ -229,7 +230,7 @@ class ResultColumn:
     type: ResultType
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ReadPlan:
     """A read as a pipeline; each operator works on the rows of the one before."""
 
@@ -239,6 +240,11 @@ class ReadPlan:
     columns: tuple[ResultColumn, ...]
     description: str | None = None
     instruction: str | None = None
+
+    @cached_property
+    def follows_edges(self) -> bool:
+        """Whether an operator goes along edges, so that patterns can be matched in other orders."""
+        return any(isinstance(each, Expand) for each in flatten(self.operators))
 
 
 def reads_of(plan: ReadPlan) -> tuple[ReadPlan, ...]:

@@ -87,6 +87,6 @@ def _execute(
     rows = execute_plan(execution, plan)
     if not request.streams or road is Road.INDEX:  # a look-up can still ask for the other road
         last = [each for each in plan.operators[-1:] if isinstance(each, Project)]
-        rows = Result(plan.name, collect_table(execution, rows, last)).to_stream()
+        rows = Result(plan.name, collect_table(execution, rows, last), rows.commit).to_stream()
     measured = () if execution.stopwatch is None else tuple(execution.stopwatch.measurements)
     return PlanAnswer(rows, road, choice, measured)

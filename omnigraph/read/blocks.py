@@ -20,8 +20,6 @@ from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Column
 from omnigraph.query.expr import (
     MARK,
-    EntityKind,
-    EntityType,
     counts_rows,
     variables,
 )
@@ -63,15 +61,15 @@ def count_row_operators(operators: Sequence[Operator]) -> int:
     return len(operators)
 
 
-def cut_rows(execution: Execution, rows: Matches, operator: Operator) -> list[Matches]:
+def cut_rows(execution: Execution, rows: Matches, operator: Expand) -> list[Matches]:
     """Return rows in parts of which an expand makes blocks; one part when they make few rows."""
     reader = execution.reader
-    if not isinstance(operator, Expand) or not isinstance(reader, DenseReader):
+    if rows.count < 2 or not isinstance(reader, DenseReader):
         return [rows]
     one = operator.hops.minimum == 1 and operator.hops.maximum == 1
-    if operator.closes or not one or operator.edge_variable is not None or rows.count < 2:
+    if operator.closes or not one or operator.edge_variable is not None:
         return [rows]
-    execution.bind(operator.target, EntityType(EntityKind.NODE, operator.types))
+    execution.bind(operator.target, operator.types)
     adjacency = reader.adjacency(execution.leg_of(operator))
     if rows.count * adjacency.most_degree <= _MOST_AT_ONCE:
         return [rows]

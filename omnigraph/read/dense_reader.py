@@ -18,6 +18,7 @@ from omnigraph.data.derived.adjacency import (
 from omnigraph.data.derived.coded_column import CodedColumn
 from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import NO_ROW, Numbering, Numbers, take_or_null
+from omnigraph.data.derived.table_column import TableColumn
 from omnigraph.data.derived.topology import EdgeTable, Topology
 from omnigraph.errors import OmniGraphError
 from omnigraph.frozen import dataclass
@@ -52,6 +53,9 @@ class DenseReader(Reader):
         default_factory=dict, init=False, repr=False, compare=False
     )
 
+    _columns: dict[tuple[str, str], TableColumn] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     _adjacencies: dict[object, AnyAdjacency] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -79,15 +83,17 @@ class DenseReader(Reader):
 
     def values(self, name: str, column: str, ordinals: Numbers) -> pa.Array:
         """Return a column of rows by their ordinals; few rows of a large table are read singly."""
-        stored_name = column_name(self.stored(name), column)
-        table, numbering = self.table(name), self.numbering(name)
-        if stored_name == "id":
-            return numbering.ids_of(ordinals)
-        whole = self.topology.known_column(table, stored_name, numbering)
+        numbering, whole = self.numbering(name), self._columns.get((name, column))
         if whole is None:
-            if self._are_few(table, stored_name, len(ordinals)):
-                return self._read_singly(name, stored_name, ordinals)
-            whole = self.topology.column(table, stored_name)
+            stored_name, table = column_name(self.stored(name), column), self.table(name)
+            if stored_name == "id":
+                return numbering.ids_of(ordinals)
+            whole = self.topology.known_column(table, stored_name, numbering)
+            if whole is None:
+                if self._are_few(table, stored_name, len(ordinals)):
+                    return self._read_singly(name, stored_name, ordinals)
+                whole = self.topology.column(table, stored_name)
+            self._columns[name, column] = whole
         is_all = ordinals is numbering.all() and len(ordinals) == len(whole.values)
         return whole.values if is_all and not len(whole.changed) else whole.take(ordinals)
 

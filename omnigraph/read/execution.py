@@ -10,7 +10,7 @@ import numpy as np
 
 from omnigraph.errors import BudgetError, CancelledError
 from omnigraph.frozen import dataclass
-from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, PropertyRef
+from omnigraph.query.expr import Constant, ListOf, Now, ParamRef, PropertyRef
 from omnigraph.query.plan import Expand
 from omnigraph.read.profile import Stopwatch
 from omnigraph.read.reader import Domain, Leg, Reader
@@ -43,10 +43,10 @@ class Execution:
     stopwatch: Stopwatch | None = None
     source: Source | None = None
 
-    def bind(self, variable: str, kind: EntityType) -> Domain:
+    def bind(self, variable: str, types: tuple[str, ...]) -> Domain:
         """Return the domain of a variable, which operators can use from here on."""
-        self.domains[variable] = self.reader.domain(kind)
-        return self.domains[variable]
+        domain = self.domains[variable] = self.reader.domain(types)
+        return domain
 
     def leg_of(self, expand: Expand) -> Leg:
         """Return the leg of an expand whose two variables are bound."""
@@ -95,15 +95,15 @@ class Execution:
 
     def check(self, rows: int, columns: int = 1) -> None:
         """Raise CancelledError, or BudgetError when the time or `rows` rows exceed the budget."""
-        self.check_cancelled()
-        if time.monotonic() - self.started > self.budget.seconds:
-            raise BudgetError(
-                f"the query ran longer than {self.budget.seconds:g} s", limit="seconds"
-            )
-        if rows > self.budget.rows:
-            message = f"the query made more than {self.budget.rows:,} rows"
-            raise BudgetError(message, limit="rows")
-        self.check_bytes(rows * columns * 8)
+        budget = self.budget
+        if self.cancelled.is_set():
+            self.check_cancelled()
+        if time.monotonic() - self.started > budget.seconds:
+            raise BudgetError(f"the query ran longer than {budget.seconds:g} s", limit="seconds")
+        if rows > budget.rows:
+            raise BudgetError(f"the query made more than {budget.rows:,} rows", limit="rows")
+        if rows * columns * 8 > budget.bytes:
+            self.check_bytes(rows * columns * 8)
 
     def room(self, columns: int) -> Callable[[int], None]:
         """Return a check that raises when so many rows of `columns` columns exceed the budget."""

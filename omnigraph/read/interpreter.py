@@ -103,17 +103,22 @@ def _stream_rows(
 ) -> ResultStream:
     schema, first_rows = _shape_of(_Shown(plan, execution.reader.snapshot.catalog))
     total = rows.total
-    most = min(_SLICE_BYTES, execution.budget.bytes // 8)
-    size = _SliceSize(total, most, first_rows)
 
     def batches() -> Iterator[pa.RecordBatch]:
+        if rows.weights is None and 0 < total <= first_rows:
+            execution.check_cancelled()
+            yield build_batch(make(rows), schema)
+            return
+        most = min(_SLICE_BYTES, execution.budget.bytes // 8)
+        size = _SliceSize(total, most, first_rows)
         for some in rows.slices(size.next):
             execution.check_cancelled()
             batch = build_batch(make(some), schema)
             size.learn(some.count, batch.nbytes)
             yield batch
 
-    return ResultStream(plan.name, schema, batches(), total)
+    commit = execution.reader.snapshot.commit.id
+    return ResultStream(plan.name, schema, batches(), total, commit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +187,7 @@ def execute(
     When the operators that follow them are given, only what these need is kept of many rows.
     """
     counted = PatternCounter(execution)
+    is_measured = execution.stopwatch is not None or is_watched()
     at = 0
     while at < len(operators):
         operator = operators[at]
@@ -196,7 +202,10 @@ def execute(
         elif counted.is_pending and not can_precede_counting(operator):
             rows = _multiply(execution, rows, counted)
         step = _Step(execution, operators[at:], following)
-        rows = _measure(execution, step.operators, partial(step.run, rows), step)
+        if is_measured:
+            rows = _measure(execution, step.operators, partial(step.run, rows), step)
+        else:
+            rows = step.run(rows)
         execution.check(rows.count, len(rows.codes) + len(rows.columns))
         at += step.ran
     return _multiply(execution, rows, counted) if counted.is_pending else rows
@@ -213,18 +222,27 @@ class _Step:
 
     def run(self, rows: Matches) -> Matches:
         """Return the rows after the operators; `ran` then says how many there were."""
-        execution, operator = self.execution, self.operators[0]
-        closing = find_closing(self.operators) if execution.reader.is_whole else []
+        operator = self.operators[0]
+        if isinstance(operator, Expand):
+            return self._follow(rows, operator)
+        return _execute_operator(self.execution, rows, operator, tuple(self.operators[1:3]))
+
+    def _follow(self, rows: Matches, expand: Expand) -> Matches:
+        """Return the rows after an expand, and after those that close a cycle through its target.
+
+        Where it makes many rows, the rest of the pattern is matched some of them at a time.
+        """
+        execution = self.execution
+        closing = find_closing(self.operators) if execution.reader.is_whole else ()
         if closing:
-            assert isinstance(operator, Expand)
             self.ran = 1 + len(closing)
-            return intersect_edges(execution, rows, operator, closing)
-        parts = [rows] if self.following is None else cut_rows(execution, rows, operator)
+            return intersect_edges(execution, rows, expand, closing)
+        parts = [rows] if self.following is None else cut_rows(execution, rows, expand)
         if len(parts) > 1:
             self.ran = count_row_operators(self.operators)
             following = (*self.operators[self.ran :], *(self.following or ()))
             return _in_blocks(execution, parts, self.operators[: self.ran], following)
-        return _execute_operator(execution, rows, operator, tuple(self.operators[1:3]))
+        return follow_edges(execution, rows, expand)
 
 
 def _in_blocks(

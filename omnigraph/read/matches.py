@@ -70,14 +70,14 @@ class Matches:
                 for name, codes in self.codes.items()
             },
             None if self.weights is None else self.weights[places],
-            self._take_columns(places),
+            self._take_columns(places) if self.columns else {},
         )
 
     def _take_columns(self, places: Numbers) -> "dict[str, pa.Array | LateColumn]":
         """Return the columns at some places; what late ones are made of is taken once for all."""
         found: dict[str, pa.Array | LateColumn] = {}
         taken: dict[int, Matches] = {}
-        at = pa.array(places) if self.columns else None
+        at = pa.array(places)
         for name, column in self.columns.items():
             if isinstance(column, LateColumn):
                 own = id(column.rows)
@@ -139,9 +139,6 @@ class Matches:
     def slices(self, sizes: "Callable[[], int]") -> "Iterator[Matches]":
         """Yield the rows, each as often as it counts, as many at a time as `sizes` returns."""
         at, end = 0, self.total
-        if self.weights is None and 0 < end <= sizes():
-            yield self
-            return
         ends = None if self.weights is None else np.cumsum(self.weights)
         plain = replace(self, weights=None)
         while at < end:

@@ -13,7 +13,6 @@ from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import NO_ROW, Numbers, rank_texts, take_or_null
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Direction, Step
-from omnigraph.query.expr import EntityType
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.schema.types import STRING, ValueType
@@ -158,11 +157,11 @@ class Reader(ABC):
     )
     _tables: dict[str, Table] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def domain(self, kind: EntityType) -> Domain:
+    def domain(self, types: tuple[str, ...]) -> Domain:
         """Return the rows that a variable of some types can stand for."""
-        found = self._domains.get(kind.types)
+        found = self._domains.get(types)
         if found is None:
-            found = self._domains.setdefault(kind.types, Domain(self, kind.types))
+            found = self._domains.setdefault(types, Domain(self, types))
         return found
 
     def number(self, name: str) -> int:

@@ -12,6 +12,7 @@ from omnigraph.syntax.literal import datetime_text
 _FNV_OFFSET = 0xCBF29CE484222325
 _FNV_PRIME = 0x100000001B3
 _U64 = 2**64 - 1
+_TO_JSON = json.JSONEncoder(ensure_ascii=False)
 
 
 def mint(wanted: str, taken: Collection[str]) -> str:
@@ -57,7 +58,9 @@ def _key_json(value: Value, kind: ValueType) -> str | int | float:
 def _json(value: str | int | float, kind: ValueType) -> str:
     if isinstance(value, float):
         return _float_key(value, kind)
-    return json.dumps(value, ensure_ascii=False)
+    if type(value) is int:
+        return str(value)
+    return _TO_JSON.encode(value)
 
 
 def _float_key(value: float, kind: ValueType) -> str:

@@ -28,6 +28,10 @@ Value: TypeAlias = str | bool | int | float | bytes | date | datetime | tuple["V
 
 JS_SAFE_INTEGER = 2**53 - 1
 
+_WIDE = (Scalar.I64, Scalar.U64)
+_BOUNDS = {
+    kind.scalar: bounds for kind, bounds in INTEGER_BOUNDS.items() if isinstance(kind, ScalarType)
+}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _RFC_3339 = re.compile(
     r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
@@ -162,12 +166,11 @@ def _enum(value: object, kind: EnumType) -> str:
 
 
 def _integer(value: object, scalar: Scalar) -> int:
-    wide = scalar in (Scalar.I64, Scalar.U64)
-    if wide and isinstance(value, str) and _DECIMAL.fullmatch(value):
+    if isinstance(value, str) and scalar in _WIDE and _DECIMAL.fullmatch(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise _mismatch(value, str(scalar))
-    least, most = INTEGER_BOUNDS[ScalarType(scalar)]
+    least, most = _BOUNDS[scalar]
     if not least <= value <= most:
         raise BadValue(f"{_shown(value)} does not fit {scalar}")
     return value
@@ -243,10 +246,23 @@ def _vector(value: object, dimension: int) -> tuple[float, ...]:
     items = _sequence(value)
     if len(items) != dimension:
         raise BadValue(f"expected {dimension} numbers, got {len(items)}")
-    numbers = tuple(_float(_present(item, at), Scalar.F32) for at, item in enumerate(items))
+    numbers = _round_all(items)
+    if numbers is None:
+        numbers = tuple(_float(_present(item, at), Scalar.F32) for at, item in enumerate(items))
     if not all(map(math.isfinite, numbers)):
         raise BadValue("a Vector takes only finite numbers")
     return numbers
+
+
+def _round_all(items: Sequence[object]) -> tuple[float, ...] | None:
+    """Return numbers as 32-bit floats; None when one is no number or does not fit."""
+    if not set(map(type, items)) <= {float, int}:
+        return None
+    layout = f"<{len(items)}f"
+    try:
+        return struct.unpack(layout, struct.pack(layout, *items))
+    except (OverflowError, struct.error):
+        return None
 
 
 def _item(value: object, scalar: Scalar, at: int) -> Value:

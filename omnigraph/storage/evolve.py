@@ -40,20 +40,24 @@ def add_columns(table: Table, fields: Iterable[pa.Field]) -> Table:
 def fill_column(
     table: Table,
     field: pa.Field,
-    values: Callable[[pa.Array], pa.Array],
+    values: pa.Scalar | Callable[[pa.Array], pa.Array],
     check: Callable[[], None],
 ) -> Table:
-    """Return the table with one more column, of the values for the ids of its rows.
+    """Return the table with one more column, of one value or of the values for ids of its rows.
 
     Only this column is written. `check` is called before each fragment, and raises to stop.
     """
+    schema = pa.schema([field])
     with report_as(f"cannot add columns to {table.path}"):
         fragments = []
         for each in table.dataset.get_fragments():
             check()
-            ids = each.to_table(columns=["id"])["id"].combine_chunks()
-            # Lance calls back from its own threads, on which no table can be read.
-            found = _Column(ids, _stored(values(ids)), pa.schema([field]))
+            if isinstance(values, pa.Scalar):
+                found: _Constant | _Column = _Constant(values, schema)
+            else:
+                # Lance calls back from its own threads, on which no table can be read.
+                ids = each.to_table(columns=["id"])["id"].combine_chunks()
+                found = _Column(ids, _stored(values(ids)), schema)
             fragments.append(each.merge_columns(found.of, columns=["id"])[0])
         reached("column written")
         return table._detached(LanceOperation.Merge(fragments, _widened(table, [field])))
@@ -61,6 +65,19 @@ def fill_column(
 
 def _stored(values: pa.Array) -> pa.Array:
     return pack(values) if pa.types.is_large_binary(values.type) else values
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    """A new column with one value in all rows."""
+
+    value: pa.Scalar
+    schema: pa.Schema
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the column of some rows."""
+        values = _stored(pa.repeat(self.value, len(batch)))
+        return pa.RecordBatch.from_arrays([values], schema=self.schema)
 
 
 @dataclass(slots=True)

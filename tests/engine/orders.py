@@ -30,7 +30,7 @@ def in_any_order(monkeypatch: pytest.MonkeyPatch, random: Random) -> None:
         def _order_part(self, part: frozenset[str], rows: float) -> Outcome:
             bound, outcome = random.choice(list(self._starts(part, rows)))
             while bound != part:
-                bound, outcome = random.choice(list(self._moves_from(bound, outcome)))
+                bound, outcome = random.choice(list(self._moves_from(bound, outcome, part)))
             return outcome
 
     monkeypatch.setattr(planner, "PatternOrder", _AnyOrder)

@@ -182,6 +182,7 @@ def test_pairs_are_joined_when_there_is_an_edge_between_them(story: Story) -> No
     expected = [pair in story.first.values() for pair in zip(sources, targets, strict=True)]
 
     assert found.are_joined(sources, targets).tolist() == expected
+    assert found._search(sources, targets).tolist() == expected
     assert found.size == len(set(story.first.values()))
 
 

@@ -49,10 +49,13 @@ def graph(pairs: dict[str, Pairs], tmp_path_factory: pytest.TempPathFactory) -> 
         yield graph
 
 
-@pytest.fixture(params=["in blocks", "in blocks without sorting", "marked", "at once"])
+@pytest.fixture(params=["in blocks", "in blocks without sorting", "marked", "searched", "at once"])
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try few paths at a time, or many with marks, or as many as usual by searching."""
-    if request.param != "at once":
+    """Try few paths at a time, or many with marks, or by searching, or as many as usual at once."""
+    if request.param == "at once":
+        return
+    monkeypatch.setattr(intersect, "_FEW_AT_ONCE", -1)
+    if request.param != "searched":
         monkeypatch.setattr(intersect, "_FEW", 0)
     if request.param.startswith("in blocks"):
         monkeypatch.setattr(intersect, "_BLOCK", 5)

@@ -163,6 +163,15 @@ def test_few_ids_are_found_by_halving_and_many_by_hashing(count: int) -> None:
     assert places.tolist() == [found.find_one(each) for each in wanted]
 
 
+def test_one_of_many_ids_is_found_between_those_that_are_kept_as_texts() -> None:
+    ids = sorted([f"{chr(97 + number * 37)}{number}" for number in range(3 * module._APART + 5)])
+    rows = SortedRows(pa.array(ids), np.arange(len(ids), dtype=np.uint64), np.arange(len(ids)))
+
+    assert [rows.find_one(each) for each in ids] == list(range(len(ids)))
+    assert {rows.find_one(each + "-") for each in ("", *ids)} == {NO_ROW}
+    assert {rows.find_one(each[:-1] + "\x00") for each in ids} == {NO_ROW}
+
+
 def test_rows_without_any_base_are_numbered_as_they_come() -> None:
     found, model = numbered([])
     check(found, model)

@@ -189,10 +189,6 @@ class _QueryRun:
         return Profile.of(self._answer(measures=True))
 
     def rows(self) -> "ResultStream":
-        """Return the rows with the commit that they are of."""
-        return replace(self._rows(), commit=self.snapshot.commit.id)
-
-    def _rows(self) -> "ResultStream":
         """Return the rows, from Spark when they are too many for this process."""
         is_auto, is_bounded = self.options.engine == "auto", self.options.budget is not None
         if not self._goes_to_spark():
@@ -207,7 +203,8 @@ class _QueryRun:
         if not is_bounded:
             request = replace(request, budget=replace(request.budget, seconds=math.inf))
         where = self.options.spark
-        return read_on_spark(self.plan, self.snapshot, request, where, self.access.topology)
+        found = read_on_spark(self.plan, self.snapshot, request, where, self.access.topology)
+        return replace(found, commit=self.snapshot.commit.id)
 
     def _goes_to_spark(self) -> bool:
         if self.options.engine in (None, "inline"):

@@ -20,6 +20,8 @@ CheckCount: TypeAlias = Callable[[int], None]
 _BLOCK = 1 << 17
 # So many targets are copied a list at a time, which takes longer to begin.
 _MANY = 1 << 13
+# So few pairs, of sources with so few entries, are looked up in a list of these entries.
+_FEW_PAIRS, _MOST_LISTED = 1 << 11, 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,28 @@ class Adjacency:
 
     def are_joined(self, sources: Numbers, targets: Numbers) -> "np.ndarray":
         """Return for each pair whether it has an entry, by binary search among the targets."""
+        if len(sources) <= _FEW_PAIRS:
+            return self._are_few_joined(sources, targets)
+        return self._search(sources, targets)
+
+    def _are_few_joined(self, sources: Numbers, targets: Numbers) -> "np.ndarray":
+        """Return for each pair whether it has an entry, among all entries of their sources.
+
+        That is a search in one array; in many it takes as many rounds as a source has digits.
+        """
+        distinct, inverse = np.unique(sources, return_inverse=True)
+        if self.degrees[distinct].sum() > _MOST_LISTED:
+            return self._search(sources, targets)
+        owners, found, _ = self.follow(distinct)
+        if not len(found):
+            return np.zeros(len(sources), bool)
+        width = max(int(found.max()), int(targets.max())) + 1
+        known, wanted = owners * width + found, inverse * width + targets
+        same: np.ndarray = known.take(known.searchsorted(wanted), mode="clip") == wanted
+        return same
+
+    def _search(self, sources: Numbers, targets: Numbers) -> "np.ndarray":
+        """Return for each pair whether it has an entry, by halving the entries of all at once."""
         low, high = self.offsets[sources], self.offsets[sources + 1]
         ends = high
         while (undecided := low < high).any():

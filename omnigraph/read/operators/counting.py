@@ -8,7 +8,7 @@ from omnigraph.data.derived.adjacency import AnyAdjacency
 from omnigraph.data.derived.numbering import Numbers, row_range
 from omnigraph.data.values.equality import Mask
 from omnigraph.frozen import dataclass
-from omnigraph.query.expr import EntityKind, EntityType, Predicate
+from omnigraph.query.expr import Predicate
 from omnigraph.query.plan import Expand, NodeScan, Operator
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
@@ -50,27 +50,25 @@ class PatternCounter:
         self._roots: list[NodeScan] = []
         self._children: dict[str, list[Expand]] = {}
         self._counted: set[str] = set()
+        # Whether there are operators that the rows have not been multiplied by yet.
+        self.is_pending = False
 
     @property
     def pending(self) -> list[NodeScan | Expand]:
         """The operators that the rows have not been multiplied by yet."""
         return [*self._roots, *(each for below in self._children.values() for each in below)]
 
-    @property
-    def is_pending(self) -> bool:
-        """Whether there are operators that the rows have not been multiplied by yet."""
-        return bool(self._roots or self._children)
-
     def add(self, operator: NodeScan | Expand) -> None:
         """Note a counted operator; nothing is computed yet."""
+        self.is_pending = True
         if isinstance(operator, NodeScan):
             self._roots.append(operator)
             self._counted.add(operator.variable)
-            self._execution.bind(operator.variable, EntityType(EntityKind.NODE, operator.types))
+            self._execution.bind(operator.variable, operator.types)
         else:
             self._children.setdefault(operator.source, []).append(operator)
             self._counted.add(operator.target)
-            self._execution.bind(operator.target, EntityType(EntityKind.NODE, operator.types))
+            self._execution.bind(operator.target, operator.types)
 
     def continues_in(self, operators: Sequence[Operator]) -> bool:
         """Return whether more hangs from what is counted, so that it is not all known yet."""
@@ -83,7 +81,7 @@ class PatternCounter:
         for name in self._children.keys() - self._counted:
             rows = rows.where_bound(name)
             rows = rows.multiply(self._weigh_distinct(name, rows.codes[name]))
-        self._roots, self._children = [], {}
+        self._roots, self._children, self.is_pending = [], {}, False
         return rows
 
     def _weigh_distinct(self, name: str, codes: Numbers) -> Numbers:

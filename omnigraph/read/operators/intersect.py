@@ -14,7 +14,6 @@ from omnigraph.data.derived.numbering import Numbers, row_range
 from omnigraph.data.derived.sorting import are_sorted, sort_places
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Direction, Step
-from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.plan import Expand, Operator
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
@@ -30,7 +29,26 @@ _BITS = np.uint32(1) << np.arange(32, dtype=np.uint32)
 _SORTED = 30
 # So few paths are tested faster by searching than by marks.
 _FEW = 1 << 15
+# From an end that leads to so few targets in all rows they are taken at once.
+_FEW_AT_ONCE = 1 << 12
 _FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """One of the bound nodes of each row, and where its edges lead."""
+
+    adjacency: AnyAdjacency
+    codes: Numbers
+
+    @property
+    def degrees(self) -> Numbers:
+        """How many targets each row's node leads to."""
+        found: Numbers = self.adjacency.degrees[self.codes]
+        return found
+
+    def at(self, places: Numbers) -> "_End":
+        return _End(self.adjacency, self.codes[places])
 
 
 def find_closing(operators: Sequence[Operator]) -> list[Expand]:
@@ -59,7 +77,7 @@ def intersect_edges(
     """Return a row for every target to which an expand leads and that all others close."""
     target, reader = expand.target, execution.reader
     assert isinstance(reader, DenseReader)
-    execution.bind(target, EntityType(EntityKind.NODE, expand.types))
+    execution.bind(target, expand.types)
     sources = [expand.source, *(_other_end(each, target) for each in closing)]
     for name in sources:
         rows = rows.where_bound(name)
@@ -68,6 +86,31 @@ def intersect_edges(
         _End(reader.adjacency(leg), rows.codes[name])
         for name, leg in zip(sources, legs, strict=True)
     ]
+    few = _intersect_few(ends)
+    if few is not None:
+        owners, nodes = few
+        if expand.filters:
+            kept = np.flatnonzero(test_predicates(execution, target, nodes, expand.filters))
+            owners, nodes = owners[kept], nodes[kept]
+        return rows.take(owners).bind(target, nodes)
+    return _intersect_many(execution, rows, expand, ends)
+
+
+def _intersect_few(ends: Sequence[_End]) -> tuple[Numbers, Numbers] | None:
+    """Return rows with the targets of all ends if one of the ends leads to few; else None."""
+    sizes = [int(end.degrees.sum()) for end in ends]
+    driver = sizes.index(min(sizes))
+    if sizes[driver] > _FEW_AT_ONCE:
+        return None
+    owners, nodes, _ = ends[driver].adjacency.follow(ends[driver].codes)
+    return _test_ends([*ends[:driver], *ends[driver + 1 :]], owners, nodes)
+
+
+def _intersect_many(
+    execution: Execution, rows: Matches, expand: Expand, ends: list[_End]
+) -> Matches:
+    """Return a row for every target that all ends lead to, of each row from the one with fewest."""
+    target = expand.target
     # Rows are tested in the order of an end that does not lead, which those of the first are in.
     ends.sort(key=lambda end: not are_sorted([end.codes]))
     kept = _test_domain(execution, expand)
@@ -112,23 +155,6 @@ def _leg_to(execution: Execution, expand: Expand, target: str) -> Leg:
     return Leg(steps, execution.domains[expand.target], execution.domains[target])
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
-    """One of the bound nodes of each row, and where its edges lead."""
-
-    adjacency: AnyAdjacency
-    codes: Numbers
-
-    @property
-    def degrees(self) -> Numbers:
-        """How many targets each row's node leads to."""
-        found: Numbers = self.adjacency.degrees[self.codes]
-        return found
-
-    def at(self, places: Numbers) -> "_End":
-        return _End(self.adjacency, self.codes[places])
-
-
 def _choose_drivers(ends: Sequence[_End]) -> "np.ndarray":
     """Return for each row the end that leads on: the one with the fewest targets.
 
@@ -159,23 +185,22 @@ class _Search:
         """Yield rows, by place, with the targets that all ends lead to."""
         if int(self.driver.degrees.sum()) <= _FEW:
             owners, nodes, _ = self.driver.adjacency.follow(self.driver.codes)
-            yield self._test(self.tests, owners, nodes)
+            yield _test_ends(self.tests, owners, nodes)
             return
         order = sort_places([self.tests[0].codes], len(self.tests[0].codes))
         marks = np.zeros(self.width, _BITS.dtype)
         for first, last in _cut(self.driver.degrees[order]):
             part = order[first:last]
             owners, nodes = _find_marked(self.driver.at(part), self.tests[0].at(part), marks)
-            yield self._test(self.tests[1:], part[owners], nodes)
+            yield _test_ends(self.tests[1:], part[owners], nodes)
 
-    def _test(
-        self, ends: Sequence[_End], owners: Numbers, nodes: Numbers
-    ) -> tuple[Numbers, Numbers]:
-        """Return the pairs of a row and a target to which other ends lead too, by searching."""
-        for end in ends:
-            joined = np.flatnonzero(end.adjacency.are_joined(end.codes[owners], nodes))
-            owners, nodes = owners[joined], nodes[joined]
-        return owners, nodes
+
+def _test_ends(ends: Sequence[_End], owners: Numbers, nodes: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the pairs of a row and a target to which other ends lead too, by searching."""
+    for end in ends:
+        joined = np.flatnonzero(end.adjacency.are_joined(end.codes[owners], nodes))
+        owners, nodes = owners[joined], nodes[joined]
+    return owners, nodes
 
 
 def _find_marked(driver: _End, marker: _End, marks: "np.ndarray") -> tuple[Numbers, Numbers]:

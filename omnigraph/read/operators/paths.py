@@ -12,7 +12,7 @@ from omnigraph.data.derived.numbering import Numbers, to_numbers
 from omnigraph.errors import Code, ExpressionError, Problem
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Direction, Step
-from omnigraph.query.expr import EntityKind, EntityType, path_column
+from omnigraph.query.expr import path_column
 from omnigraph.query.plan import Path
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import LateColumn, Matches
@@ -41,7 +41,7 @@ def find_paths(execution: Execution, rows: Matches, path: Path) -> Matches:
     rows, starts = rows.keep(known), starts[known]
     ends = None if ends is None else ends[known]
     if not path.closes:
-        execution.bind(path.target, EntityType(EntityKind.NODE, path.types))
+        execution.bind(path.target, path.types)
     owners, found = search.all_from(starts, ends)
     rows = rows.take(owners)
     if not path.closes:
@@ -101,9 +101,9 @@ class _PathSearch:
     def of(cls, execution: Execution, path: Path) -> "_PathSearch":
         reader = execution.reader
         names = tuple(dict.fromkeys(step.edge for step in path.steps))
-        node = EntityType(EntityKind.NODE, (reader.edge(names[0]).source,))
-        edges = reader.domain(EntityType(EntityKind.EDGE, names))
-        return cls(execution, path, reader.domain(node), edges)
+        node = reader.domain((reader.edge(names[0]).source,))
+        edges = reader.domain(names)
+        return cls(execution, path, node, edges)
 
     @property
     def leg(self) -> Leg:

@@ -150,7 +150,7 @@ def _build_lists(execution: Execution, rows: Matches, part: PathPart) -> pa.Arra
     kind = part.type.item
     assert isinstance(kind, EntityType)
     objects = _build_objects(
-        execution, execution.reader.domain(kind), kind, to_numbers(codes.flatten())
+        execution, execution.reader.domain(kind.types), kind, to_numbers(codes.flatten())
     )
     shown = result_type(kind, execution.reader.snapshot.catalog)
     fields = [objects.field(each.name) for each in shown]

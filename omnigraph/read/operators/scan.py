@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from omnigraph.data.derived.numbering import Numbers
-from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.plan import NodeScan, PointRead
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import ONE_ROW, Matches
@@ -18,7 +17,7 @@ from omnigraph.schema.values import Value
 
 def find_nodes(execution: Execution, scan: NodeScan) -> Numbers:
     """Return the codes of the nodes that a scan finds, and bind its variable."""
-    domain = execution.bind(scan.variable, EntityType(EntityKind.NODE, scan.types))
+    domain = execution.bind(scan.variable, scan.types)
     if scan.point is not None:
         codes = _find_point(execution, scan, scan.point)
     elif isinstance(execution.reader, SparseReader):
@@ -34,9 +33,9 @@ def find_nodes(execution: Execution, scan: NodeScan) -> Numbers:
 def cross_nodes(execution: Execution, rows: Matches, scan: NodeScan) -> Matches:
     """Return every row with every node that a scan finds."""
     codes = find_nodes(execution, scan)
-    execution.check(rows.count * len(codes), len(rows.codes) + 1)
     if rows is ONE_ROW:
         return Matches(len(codes), {scan.variable: codes})
+    execution.check(rows.count * len(codes), len(rows.codes) + 1)
     if rows.count == 1:
         return rows.take(np.zeros(len(codes), np.int64)).bind(scan.variable, codes)
     places = np.repeat(np.arange(rows.count), len(codes))
@@ -55,10 +54,12 @@ def _find_by_index(
 
 def point_ids(execution: Execution, scan: NodeScan, point: PointRead) -> dict[str, str]:
     """Return by type the id that the wanted node must have; empty when no node can match."""
-    given = [execution.constant(value) for value in point.values]
-    values = [value for value in given if value is not None]
-    if len(values) < len(given) or any(_is_never_key(value) for value in values):
-        return {}
+    values = []
+    for each in point.values:
+        value = execution.constant(each)
+        if value is None or _is_never_key(value):
+            return {}
+        values.append(value)
     if not point.by_key:
         return dict.fromkeys(scan.types, str(values[0]))
     found = {}

@@ -7,7 +7,7 @@ import numpy as np
 
 from omnigraph.data.derived.adjacency import Adjacency, CheckCount
 from omnigraph.data.derived.numbering import Numbers, row_range
-from omnigraph.query.expr import EntityKind, EntityType, Predicate, PropertyRef, parts
+from omnigraph.query.expr import Predicate, PropertyRef, parts
 from omnigraph.query.plan import Expand
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
@@ -22,7 +22,7 @@ def follow_edges(execution: Execution, rows: Matches, expand: Expand) -> Matches
     rows = rows.where_bound(expand.source)
     if expand.closes:
         return _keep_joined(execution, rows, expand)
-    execution.bind(expand.target, EntityType(EntityKind.NODE, expand.types))
+    execution.bind(expand.target, expand.types)
     codes = rows.codes[expand.source]
     if expand.edge_variable is not None:
         width = len(rows.codes) + 2
@@ -32,8 +32,8 @@ def follow_edges(execution: Execution, rows: Matches, expand: Expand) -> Matches
         return filter_rows(execution, found, (*expand.filters, *expand.edge_filters))
     width = len(rows.codes) + 1
     owners, nodes = find_targets(execution, codes, expand, width)
-    execution.check(len(owners), width)
     if expand.filters:
+        execution.check(len(owners), width)
         kept = np.flatnonzero(_test_targets(execution, expand, nodes))
         owners, nodes = owners[kept], nodes[kept]
     return rows.take(owners).bind(expand.target, nodes)
@@ -150,7 +150,7 @@ def follow_named(
     """
     assert expand.edge_variable is not None
     types = tuple(dict.fromkeys(step.edge for step in expand.steps))
-    domain = execution.bind(expand.edge_variable, EntityType(EntityKind.EDGE, types))
+    domain = execution.bind(expand.edge_variable, types)
     owners, nodes, edges = execution.reader.follow(
         execution.leg_of(expand), codes, edges=domain, check=execution.room(width)
     )

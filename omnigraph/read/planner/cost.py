@@ -7,8 +7,9 @@ Only their proportions matter: a wrong cost makes a query slower, never wrong.
 OPERATOR = 20_000.0
 # A row that is read from a table and numbered.
 READ = 400.0
-# A row of a scan, and a condition on a row or on an entry.
+# A row of a scan, conditions on however many rows or entries, and those on one of them.
 ROW = 1.0
+TESTS = 20_000.0
 TEST = 12.0
 # A row that edges are followed from, and an entry that is found, with the columns it carries along.
 FOLLOW = 12.0

@@ -143,7 +143,7 @@ class PatternOrder:
             _keep_cheaper(reached[len(bound)], bound, outcome)
         for level in reached[:-1]:
             for bound, outcome in level.items():
-                for more, after in self._moves_from(bound, outcome):
+                for more, after in self._moves_from(bound, outcome, part):
                     _keep_cheaper(reached[len(more)], more, after)
         return reached[-1][part]
 
@@ -152,7 +152,7 @@ class PatternOrder:
     ) -> Outcome:
         bound, outcome = min(starts, key=lambda each: each[1].total)
         while bound != part:
-            following = self._moves_from(bound, outcome)
+            following = self._moves_from(bound, outcome, part)
             bound, outcome = min(following, key=lambda each: each[1].total)
         return outcome
 
@@ -182,13 +182,13 @@ class PatternOrder:
         read = self.estimator.must_be_read(node) * cost.READ
         if self.estimator.is_point(node):
             return cost.OPERATOR + read
-        tests = cost.TEST if node.filters else 0.0
-        return cost.OPERATOR + read + self.estimator.count(node.types) * (cost.ROW + tests)
+        count = self.estimator.count(node.types)
+        return cost.OPERATOR + read + count * cost.ROW + _cost_of_tests(node, count)
 
     def _moves_from(
-        self, bound: _Variables, outcome: Outcome
+        self, bound: _Variables, outcome: Outcome, part: _Variables
     ) -> Iterator[tuple[_Variables, Outcome]]:
-        """Yield what can be bound or counted next."""
+        """Yield what can be bound or counted next: along a link, or another node by its key."""
         for name in sorted(bound):
             for at in self._touching[name]:
                 other = self.graph.links[at].other(name)
@@ -199,6 +199,23 @@ class PatternOrder:
                 far = self._countable(follow)
                 if far is not None and far.isdisjoint(bound):
                     yield bound | far, self._count(outcome, follow)
+        for name in self._points:
+            if name in part and name not in bound:
+                yield bound | {name}, self._find(bound, outcome, name)
+
+    @cached_property
+    def _points(self) -> list[str]:
+        """The variables whose nodes are found by their keys."""
+        own = sorted(each.variable for each in self.graph.nodes)
+        return [name for name in own if self.estimator.is_point(self._nodes[name])]
+
+    def _find(self, bound: _Variables, before: Outcome, name: str) -> Outcome:
+        """Bind a node by its key, and test all links that then have both ends."""
+        found = self._scan(name, before.rows)
+        both = (*before.moves, *found.moves)
+        after = Outcome(both, before.cost + found.cost, found.rows)
+        links = [at for at in self._links_within(bound | {name}) if at in self._touching[name]]
+        return self._close(after, links)
 
     def _bind(self, bound: _Variables, before: Outcome, follow: Follow) -> Outcome:
         """Bind the other end of a link, and test all other links that then have both ends."""
@@ -208,8 +225,8 @@ class PatternOrder:
         closing = [at for at in closing if at in self._touching[other]]
         node = self._nodes[other]
         entries = before.rows * reach
-        tests = min(entries, self.estimator.count(node.types)) if node.filters else 0.0
-        spent = cost.OPERATOR + tests * cost.TEST + self._cost_of_follow(follow, before.rows, reach)
+        tests = _cost_of_tests(node, min(entries, self.estimator.count(node.types)))
+        spent = cost.OPERATOR + tests + self._cost_of_follow(follow, before.rows, reach)
         share = self.estimator.share(node.filters, node.types) if node.filters else 1.0
         share *= self.estimator.share_of_link(link) if link.edge_filters else 1.0
         found = Outcome((*before.moves, follow), before.cost + spent, entries * share)
@@ -266,9 +283,8 @@ class PatternOrder:
         """Return what it costs to weigh all nodes at the other end of a link."""
         count = self.estimator.count(node.types)
         below = (self._weigh(each, count) for each in self._below(follow))
-        return count * (cost.ROW + (cost.TEST if node.filters else 0.0)) + sum(
-            each.cost for each in below
-        )
+        spent = count * cost.ROW + _cost_of_tests(node, count)
+        return spent + sum(each.cost for each in below)
 
     def _weigh(self, follow: Follow, starts: float) -> _Counted:
         """Weigh by what hangs from a link so many nodes at its near end."""
@@ -283,7 +299,7 @@ class PatternOrder:
         else:
             reached = min(starts * reach, count)
             spent = starts * cost.FOLLOW + starts * reach * cost.COUNTED_ENTRY
-        tests = reached * cost.TEST if node.filters else 0.0
+        tests = _cost_of_tests(node, reached)
         below = [self._weigh(each, reached) for each in self._below(follow)]
         share = self.estimator.share(node.filters, node.types) if node.filters else 1.0
         share *= self.estimator.share_of_link(link) if link.edge_filters else 1.0
@@ -332,6 +348,11 @@ class PatternOrder:
         near, far = self._nodes[follow.source].types, self._nodes[self._other(follow)].types
         degree = self.estimator.degree(link.steps_from(follow.source), near, far)
         return self.estimator.reach(link.hops, degree, float(self.estimator.count(far)))
+
+
+def _cost_of_tests(node: PatternNode, rows: float) -> float:
+    """Return what it costs to test the conditions on a variable for so many rows."""
+    return cost.TESTS + rows * cost.TEST if node.filters else 0.0
 
 
 def _written_alike(link: PatternLink) -> tuple[object, ...]:

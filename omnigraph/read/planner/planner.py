@@ -77,7 +77,7 @@ def arrange_plan(
     """
     if isinstance(plan.operators[0], Union):
         return _arrange_union(plan, plan.operators[0], snapshot, topology, params)
-    if not any(isinstance(each, Expand) for each in flatten(plan.operators)):
+    if not plan.follows_edges:
         return ArrangedPlan(plan, plan, ())
     given = None if params is None else tuple(params.items())
     sizes = _sizes_of(snapshot, topology).classes

@@ -193,7 +193,7 @@ class SnapshotFrames:
         self, steps: tuple[Step, ...], source: EntityType, target: EntityType
     ) -> list[DirectedEdge]:
         """Return the edge types, with their directions, that steps lead along."""
-        leg = Leg(steps, self.reader.domain(source), self.reader.domain(target))
+        leg = Leg(steps, self.reader.domain(source.types), self.reader.domain(target.types))
         return find_ways(self.reader, leg)
 
     def _union(

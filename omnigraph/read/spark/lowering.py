@@ -331,7 +331,7 @@ class _Lowering:
         """Bind the variable of an operator, and return its kind."""
         name = operator.variable if isinstance(operator, NodeScan) else operator.target
         kind = EntityType(EntityKind.NODE, operator.types)
-        self._execution.bind(name, kind)
+        self._execution.bind(name, kind.types)
         return kind
 
     def _is_one_of(self, entity: EntityColumns, ids: Mapping[str, str]) -> "Column":
@@ -428,7 +428,7 @@ class _Lowering:
             fields = self._fields.get(expand.edge_variable, ())
             linked = self.frames.edges(expand.steps, source, target, fields)
             assert linked.edge is not None
-            self._execution.bind(expand.edge_variable, linked.edge.kind)
+            self._execution.bind(expand.edge_variable, linked.edge.kind.types)
             return linked
         if expand.hops.minimum == 1 and expand.hops.maximum == 1:
             return self.frames.pairs(expand.steps, source, target, repeated=repeated)

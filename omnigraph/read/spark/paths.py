@@ -71,7 +71,7 @@ def find_paths(
     joined = replace(matches, frame=frame, columns=columns, most=None)
     if path.closes:
         return joined
-    execution.bind(path.target, kind)
+    execution.bind(path.target, kind.types)
     return joined.bind(frame, path.target, EntityColumns(kind, found.end, end_type))
 
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 # Nobody removes versions of the manifest that are younger.
 MANIFEST_AGE = timedelta(minutes=10)
 _MOST_NOTED = 1_024
+_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 Moment: TypeAlias = tuple[float, float]
 
@@ -22,8 +23,7 @@ def moment() -> Moment:
 
     The first keeps counting while a machine sleeps; the second is corrected after a suspend.
     """
-    steady = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    return time.clock_gettime(steady), time.time()
+    return time.clock_gettime(_STEADY), time.time()
 
 
 class Freshness:
