@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -84,7 +85,12 @@ def test_commits_of_many_merged_branches_are_looked_up_together(
     _add_commits(graph, _merged(graph, start))
     looks: list[object] = []
     scan = Table.scan
-    monkeypatch.setattr(Table, "scan", lambda *given: looks.append(given) or scan(*given))
+
+    def counted(table: Table, *given: Any) -> pa.Table:
+        looks.append(given)
+        return scan(table, *given)
+
+    monkeypatch.setattr(Table, "scan", counted)
     fresh = open_graph(graph.uri, read_only=True)
 
     (base,) = merge_bases(fresh.repository, fresh.snapshot().commit.id, start.id)
