@@ -21,7 +21,11 @@ _SCALARS = {
 
 # Ids of edges are made in a row and begin alike: of their 26 characters, Lance stores 12 bytes by
 # default and 4 with these settings, and reads and writes them as fast.
-PACKED = {"lance-encoding:compression": "zstd", "lance-encoding:minichunk-size": "32768"}
+PACKED = {
+    "lance-encoding:compression": "zstd",
+    "lance-encoding:compression-level": "1",
+    "lance-encoding:minichunk-size": "32768",
+}
 
 
 def arrow_schema(stored: StoredType) -> pa.Schema:

@@ -22,6 +22,7 @@ from omnigraph.storage.indexes import (
     build_segment,
     covered_fragments,
     due_segments,
+    joined_rows,
     segment_rows,
     whole_segments,
 )
@@ -273,17 +274,16 @@ def fragment_numbers(table: Table) -> frozenset[int]:
 def plan_indexing(table: Table, declared: Iterable[IndexSpec] = ()) -> Indexing:
     """Fold a table and plan its indexes, in segments that many processes build."""
     folded = table._folded()
-    most_rows = segment_rows(table.count())
     with report_as(f"cannot index {table.path}"):
-        due, replaced = due_segments(folded.dataset, declared, most_rows)
-    return _cut(Indexing(folded, tuple(due), tuple(replaced)), most_rows)
+        due, replaced = due_segments(folded.dataset, declared, joined_rows(table.count()))
+    return _cut(Indexing(folded, tuple(due), tuple(replaced)))
 
 
 def plan_whole_indexing(table: Table, declared: Iterable[IndexSpec]) -> Indexing:
     """Plan indexes that cover the whole table, in segments that many processes build."""
     with report_as(f"cannot index {table.path}"):
         due, replaced = whole_segments(table.dataset, declared)
-    return _cut(Indexing(table, tuple(due), tuple(replaced)), segment_rows(table.count()))
+    return _cut(Indexing(table, tuple(due), tuple(replaced)))
 
 
 def build_due(place: TablePlace, due: DueSegment) -> Segment:
@@ -315,10 +315,11 @@ def with_segments(planned: Indexing, added: Sequence[Segment]) -> Table:
         return planned.table._detached(LanceOperation.CreateIndex(list(added), replaced))
 
 
-def _cut(planned: Indexing, most_rows: int) -> Indexing:
+def _cut(planned: Indexing) -> Indexing:
     """Split the segments of scalars and texts; a vector index finds more as one segment."""
     rows = {each.fragment_id: each.physical_rows for each in planned.table.dataset.get_fragments()}
-    parts = (_parts(each, rows, most_rows) for each in planned.due)
+    total = sum(rows.values())
+    parts = (_parts(each, rows, segment_rows(total, each.kind)) for each in planned.due)
     return replace(planned, due=tuple(part for each in parts for part in each))
 
 

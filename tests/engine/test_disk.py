@@ -66,15 +66,45 @@ def test_what_was_put_is_given_back(disk: DiskCache) -> None:
     assert kept.numbers("addresses").dtype == np.uint64
 
 
-def test_numbers_are_mapped_and_not_copied(disk: DiskCache) -> None:
-    disk.put(IDS, (1,), {"numbers": np.arange(1_000_000)})
+def test_texts_are_mapped_and_not_copied(disk: DiskCache) -> None:
+    disk.put(IDS, (1,), {"ids": pa.array(["a name"] * 100_000)})
     before = pa.total_allocated_bytes()
 
     kept = disk.get(IDS)
 
     assert kept is not None
-    assert int(kept.numbers("numbers").sum()) == 999_999 * 500_000
+    assert kept.arrays["ids"][99_999].as_py() == "a name"
     assert pa.total_allocated_bytes() - before < 100_000
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+@pytest.mark.parametrize("bits", [*range(0, 63, 7), 8, 16, 24, 32, 40, 48, 63])
+def test_numbers_take_the_bytes_that_the_largest_needs(
+    disk: DiskCache, kind: type, bits: int
+) -> None:
+    numbers = np.random.default_rng(bits).integers(0, 2**bits, 10_000, endpoint=bits < 63)
+    numbers[7] = 2**bits - 1
+    disk.put(IDS, (1,), {"some": numbers.astype(kind), "other": pa.array(["a"])})
+
+    kept = disk.get(IDS)
+
+    assert kept is not None
+    assert list(kept.arrays) == ["some", "other"]
+    found = kept.numbers("some")
+    assert found.dtype == kind
+    assert np.array_equal(found, numbers)
+    needed = (int(numbers.max()).bit_length() + 7) // 8
+    assert file_of(disk).stat().st_size < 2_000 + 10_000 * (needed if needed <= 6 else 8)
+
+
+@pytest.mark.parametrize("least", [-1, -(2**63)])
+def test_negative_numbers_are_kept(disk: DiskCache, least: int) -> None:
+    disk.put(IDS, (1,), {"numbers": np.array([3, least, 2**40])})
+
+    kept = disk.get(IDS)
+
+    assert kept is not None
+    assert kept.numbers("numbers").tolist() == [3, least, 2**40]
 
 
 def test_empty_arrays_are_kept(disk: DiskCache) -> None:

@@ -78,6 +78,28 @@ def test_every_edge_is_found_by_its_id(graph: Graph) -> None:
     assert table.count_where(pc.field("id") == "nobody") == 0
 
 
+@pytest.mark.parametrize("column", ["src", "dst"])
+def test_ends_of_edges_take_half_of_what_lance_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str
+) -> None:
+    """Where most edges have an end of their own, which no other has."""
+    names = [f"person-{number:07}" for number in range(0, EDGES * 40, 40)]
+    people = pa.table({"name": names, "age": list(range(EDGES))})
+    knows = pa.table({"from": names[::-1], "to": names, "since": list(range(EDGES))})
+    sizes = []
+    for least in (LEAST_PACKED, 1 << 40):
+        monkeypatch.setattr("omnigraph.storage.indexes.LEAST_PACKED", least)
+        root = tmp_path / str(least)
+        graph = init(root, SCHEMA, durable=False)
+        graph.load(people, type="Person", engine="inline")
+        graph.load(knows, type="Knows", engine="inline")
+        sizes.append(_pages(root, _knows(graph), column).stat().st_size)
+        found = _knows(graph).scan(["since"], pc.field(column).isin(names[5:25]))
+        assert found.num_rows == 20
+
+    assert sizes[0] < 0.6 * sizes[1]
+
+
 def test_edges_are_deleted_by_their_ids_and_the_graph_is_sound(tmp_path: Path) -> None:
     graph = _loaded(tmp_path / "g")
 

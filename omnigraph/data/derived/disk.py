@@ -1,12 +1,12 @@
 """Disk: derived arrays in files beside a graph, so that a new process need not compute them.
 
 The files can be removed at any time. They are mapped into memory; a file that does not hold exactly
-what was asked for counts as missing.
+what was asked for counts as missing. Numbers are stored in as few bytes as they need.
 """
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -17,13 +17,17 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.data.derived.narrow import narrow, widen
 from omnigraph.frozen import dataclass
 from omnigraph.storage.durable import sync
 
 Family: TypeAlias = tuple[object, ...]
 Arrays: TypeAlias = Mapping[str, "np.ndarray | pa.Array"]
 
-_FORMAT = 2
+_FORMAT = 3
+# The name of a column with the rest of numbers, after the name of the one with their low bytes.
+_REST = "{} rest"
+_WIDE = ("int64", "uint64")
 _CHECKSUM_BYTES = 4
 _MOST_FILES = 256
 _MOST_BYTES = 8 << 30
@@ -37,7 +41,7 @@ class StoredArrays:
     arrays: Mapping[str, pa.Array]
 
     def numbers(self, name: str) -> "np.ndarray":
-        """Return an array of numbers without copying it."""
+        """Return an array of numbers without copying it again."""
         found: np.ndarray = self.arrays[name].to_numpy()
         return found
 
@@ -62,7 +66,7 @@ class DiskCache:
                 header = json.loads(batch.schema.metadata[b"omnigraph"])
                 if header["format"] != _FORMAT or header["family"] != repr(family):
                     return None
-                arrays = {name: batch[name].values for name in batch.schema.names}
+                arrays = dict(_unpack(batch, header["kinds"]))
                 return StoredArrays(tuple(header["versions"]), arrays)
         except (OSError, pa.ArrowException, KeyError, ValueError, TypeError):
             return None
@@ -71,8 +75,9 @@ class DiskCache:
         """Replace the arrays of a family; a disk that refuses to write is ignored."""
         if not self.writable:
             return
-        header = {"format": _FORMAT, "family": repr(family), "versions": versions}
-        columns = {name: _to_one_row(values) for name, values in arrays.items()}
+        kinds = {name: str(each.dtype) for name, each in arrays.items() if _is_wide(each)}
+        header = {"format": _FORMAT, "family": repr(family), "versions": versions, "kinds": kinds}
+        columns = {name: _to_one_row(values) for name, values in _pack(arrays)}
         batch = pa.record_batch(columns).replace_schema_metadata({"omnigraph": json.dumps(header)})
         with suppress(OSError):
             self.folder.mkdir(exist_ok=True)
@@ -113,6 +118,30 @@ def _verify_checksum(content: pa.Buffer) -> pa.Buffer:
     if end < 0 or crc32(content.slice(0, end)) != int.from_bytes(content.slice(end)):
         raise ValueError("the checksum does not match the content")
     return content.slice(0, end)
+
+
+def _is_wide(values: "np.ndarray | pa.Array") -> bool:
+    return isinstance(values, np.ndarray) and str(values.dtype) in _WIDE
+
+
+def _pack(arrays: Arrays) -> "Iterator[tuple[str, np.ndarray | pa.Array]]":
+    """Yield arrays as they are stored: numbers as their low bytes, and the rest where needed."""
+    for name, values in arrays.items():
+        parts = narrow(values) if _is_wide(values) else (values,)
+        yield from zip((name, _REST.format(name)), parts, strict=False)
+
+
+def _unpack(batch: pa.RecordBatch, kinds: Mapping[str, str]) -> Iterator[tuple[str, pa.Array]]:
+    """Yield the arrays that were packed, those of numbers as the kinds that they had."""
+    rests = {_REST.format(name) for name in kinds}
+    for name in batch.schema.names:
+        if name not in kinds:
+            if name not in rests:
+                yield name, batch[name].values
+            continue
+        found = (each for each in (name, _REST.format(name)) if each in batch.schema.names)
+        parts = tuple(batch[each].values.to_numpy() for each in found)
+        yield name, pa.array(widen(parts, kinds[name]))
 
 
 def _to_one_row(values: "np.ndarray | pa.Array") -> pa.Array:
