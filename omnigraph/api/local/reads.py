@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.api.access import Access
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
     from omnigraph.read.execution import PlanRequest
 
 _Found = TypeVar("_Found")
-# What a read waits for that nobody can cancel.
-_NEVER = Event()
 
 
 def get_snapshot(access: Access, operation: GetSnapshot, options: CallOptions) -> Snapshot:
@@ -236,7 +233,7 @@ class _QueryRun:
             now=datetime.now(UTC),
             budget=self.options.budget or Budget(),
             environment=self.access.repository.store.variables,
-            cancelled=self.options.cancelled or _NEVER,
+            cancelled=self.options.cancelled,
             measures=measures,
             streams=streams,
             source=self.source,

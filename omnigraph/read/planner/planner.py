@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import lru_cache
 from math import log2, prod
 
 from omnigraph.data.derived.memory import MOST_DECISIONS
@@ -181,6 +182,7 @@ def _classify(plan: ReadPlan, estimator: Estimator) -> tuple[int, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=4_096)
 def _class_of(size: float) -> int:
     return round(2 * log2(size)) if size > 0 else -1_000
 
