@@ -28,6 +28,9 @@ class Budget:
     bytes: int = 4 << 30
 
 
+USUAL_BUDGET = Budget()
+
+
 @dataclass(frozen=True)
 class Execution:
     """What the operators of one execution share."""

@@ -226,12 +226,12 @@ class _QueryRun:
         return in_time(self.access, self.options, self.started, run)
 
     def _request(self, *, measures: bool = False, streams: bool = False) -> "PlanRequest":
-        from omnigraph.read.execution import Budget, PlanRequest
+        from omnigraph.read.execution import USUAL_BUDGET, PlanRequest
 
         return PlanRequest(
             params=bind_params(self.plan, self.params),
             now=datetime.now(UTC),
-            budget=self.options.budget or Budget(),
+            budget=self.options.budget or USUAL_BUDGET,
             environment=self.access.repository.store.variables,
             cancelled=self.options.cancelled,
             measures=measures,
@@ -249,10 +249,10 @@ def in_time(
     """
     if access.repository.store.is_local:
         return work()
-    from omnigraph.read.execution import Budget
+    from omnigraph.read.execution import USUAL_BUDGET
     from omnigraph.storage.waiting import LateError, within
 
-    seconds = (options.budget or Budget()).seconds
+    seconds = (options.budget or USUAL_BUDGET).seconds
     try:
         return within(seconds - (time.monotonic() - started), work)
     except LateError:

@@ -36,7 +36,7 @@ class MemoryCache:
 
     def __init__(self, most_bytes: int) -> None:
         self.losses = 0  # how often a value was dropped for want of room
-        self._most = most_bytes
+        self.most_bytes = most_bytes
         self._held = 0
         self._kept: OrderedDict[Hashable, Sized] = OrderedDict()
         self._newest: dict[Hashable, Hashable] = {}
@@ -119,7 +119,7 @@ class MemoryCache:
             members[key] = None
             while len(members) > most:
                 self._drop(next(iter(members)))
-            while self._held > self._most and len(self._kept) > 1:
+            while self._held > self.most_bytes and len(self._kept) > 1:
                 self._drop(next(iter(self._kept)))
                 self._shared.clear()
                 self.losses += 1
