@@ -209,9 +209,13 @@ class Table:
         return self if bench is None else Table(self._tables, self.path, bench.dataset, bench=bench)
 
     def appended(self, rows: Rows) -> "Table":
-        """Return the table with more rows, which are streamed."""
+        """Return the table with more rows, which are streamed.
+
+        When few rows make a fold due, they are written once, with those that they are joined to.
+        """
         with report_as(f"cannot append to {self.path}"):
-            return self._detached(LanceOperation.Append(self.write(rows)))
+            joined = self._joining(rows)
+            return self._detached(joined or LanceOperation.Append(self.write(rows)))
 
     def upserted(self, rows: Rows) -> "Table":
         """Return the table with rows replaced by id and new ids added."""
@@ -269,6 +273,19 @@ class Table:
         with report_as(f"cannot fold {self.path}"):
             operation = fold_operation(self, TABLE_LEVELS)
             return self if operation is None else self._detached(operation)
+
+    def _joining(self, rows: Rows) -> "LanceOperation.Update | None":
+        """Return the fold that few new rows make due, with them in it; None when it is not due."""
+        is_few = isinstance(rows, pa.Table) and rows.num_rows < TABLE_LEVELS[0].rows
+        if not is_few or self.bench is not None or not rows.schema.equals(self.schema):
+            return None
+        chosen = fragments_to_fold(self.outline, TABLE_LEVELS, rows.num_rows)
+        if not chosen or has_blobs(self.schema) or sum(map(fragment_bytes, chosen)) > _LARGE:
+            return None
+        known = self.dataset.scanner(fragments=chosen).to_table()
+        new = self.write(pa.concat_tables([known, rows]))
+        old = [each.fragment_id for each in chosen]
+        return LanceOperation.Update(removed_fragment_ids=old, new_fragments=new)
 
     def _indexed(self, declared: Iterable[IndexSpec], check: Callable[[], None]) -> "Table":
         added, replaced = self.new_segments(declared, check)
