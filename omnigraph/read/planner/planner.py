@@ -103,7 +103,8 @@ class _Sizes:
 
 def _sizes_of(snapshot: Snapshot, topology: Topology) -> _Sizes:
     def classify() -> _Sizes:
-        return _Sizes(tuple(_class_of(each.row_count) for each in snapshot.commit.tables.values()))
+        counts = [each.row_count for each in snapshot.commit.tables.values()]
+        return _Sizes(tuple(map(_class_of, counts)))
 
     return topology.cache.get(("sizes", snapshot.commit.id), classify, family="sizes")
 
