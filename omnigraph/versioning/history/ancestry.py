@@ -23,7 +23,7 @@ class Ancestry:
     def __init__(self, manifest: Manifest, at: Table) -> None:
         self._manifest = manifest
         self._at = at
-        self._links: dict[str, Link] = {}
+        self._links = manifest.known_links()
         self._versions = _PAGE
         self._crowded_down_to: int | None = None
 
@@ -65,7 +65,7 @@ class Ancestry:
     def _look_up(self, ids: Iterable[str]) -> None:
         left = self._missing(ids)
         if left:
-            self._links |= links_of(self._at, left)
+            self._links.update(links_of(self._at, left))
 
     def _turn_page(self, last: int) -> None:
         """Read the links of a version and some before it, unless there is a crowd."""
@@ -76,5 +76,5 @@ class Ancestry:
         if page is None:
             self._crowded_down_to, self._versions = least, _PAGE
         else:
-            self._links |= page
+            self._links.update(page)
             self._versions = min(self._versions * 2, _LONGEST_PAGE)

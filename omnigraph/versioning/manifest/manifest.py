@@ -34,6 +34,7 @@ from omnigraph.versioning.heads.head import BRANCH_KEY, GONE, Head, decode_head
 from omnigraph.versioning.heads.layers import ColdHeads, hot_heads
 from omnigraph.versioning.manifest.commit_cache import CommitCache
 from omnigraph.versioning.manifest.freshness import MANIFEST_AGE, Freshness
+from omnigraph.versioning.manifest.links import Link
 from omnigraph.versioning.manifest.records import (
     COMMIT_ROW,
     FORMAT,
@@ -63,6 +64,7 @@ _TOMBSTONE = "table_tombstone"
 _LOOKED_UP = ("object_id", "location", "table_key")
 _INDEXES = tuple(IndexSpec(column, IndexKind.BTREE) for column in _LOOKED_UP)
 _COLUMNS = ("object_id", "metadata")
+_MOST_LINKS = 4_096
 # What was the newest version so recently is taken for it.
 _SOON = timedelta(seconds=5)
 
@@ -77,6 +79,7 @@ class Manifest:
         self._freshness = Freshness()
         self._first: str | None = None
         self._known: Table | None = None
+        self._links: dict[str, Link] = {}
 
     def newest(self) -> Table:
         """Return the newest version of the manifest: one probe, and no read when it is known."""
@@ -191,6 +194,12 @@ class Manifest:
             found |= matching_commits(at.scan(_COLUMNS, where), missing)
         self._cache.add(found.values())
         return found
+
+    def known_links(self) -> dict[str, Link]:
+        """Return the links that walks have read, to add more to; when they are many, none."""
+        if len(self._links) > _MOST_LINKS:
+            self._links = {}
+        return self._links
 
     def cached(self, ids: Iterable[str]) -> dict[str, Commit]:
         """Return those of some commits that were read before."""
