@@ -61,7 +61,8 @@ def _measure(rows: int) -> Iterator[tuple[str, object]]:
             for name in ("load", "merge", "delete") if engine == "inline" else ("load", "merge"):
                 found = _changed(folder, engine, CHANGES[name])
                 print(f"{engine} {name:10} {found}", flush=True)
-                yield f"{engine}_{name}", found
+                for figure, value in found.items():
+                    yield f"{engine}_{name}_{figure}", value
 
 
 def _prepare(folder: Path, rows: int) -> None:
@@ -85,16 +86,17 @@ def _write(folder: Path, rows: int, value: int) -> None:
         pq.write_table(table, folder / f"{number}.parquet")
 
 
-def _changed(folder: Path, engine: str, change: str) -> object:
+def _changed(folder: Path, engine: str, change: str) -> dict[str, float]:
     """Make a change in a process of its own, so that its peak is that of the change."""
     script = MEASURED.replace("CHANGE", change)
     done = subprocess.run(
         [sys.executable, "-c", script, str(folder), engine],
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
-    return json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 if __name__ == "__main__":

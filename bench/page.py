@@ -108,7 +108,8 @@ def page() -> str:
     found = held(FIGURES)
     parts = [_HEAD, _summary(found), f"![The nine questions, beside peers]({QUESTIONS_CHART})\n"]
     parts.append(f"![How times grow with rows and history]({GROWTH_CHART})\n")
-    parts.append(f"{_RATIOS}\n### Warm\n\n{_ratios('warm')}\n### Cold\n\n{_COLD}\n{_ratios('cold')}")
+    parts.append(f"{_RATIOS}\n### Warm\n\n{_ratios('warm')}")
+    parts.append(f"### Cold\n\n{_COLD}\n{_ratios('cold')}")
     parts.append(f"## Written in any order\n\n{_ORDERS}{_load()}\n{_orders()}")
     if stored("short_reads") is not None:
         parts.append(f"## Short reads\n\n{_SHORT_READS}\n{_short_reads()}")

@@ -45,7 +45,7 @@ def named_query(
 
     They come in a mapping, which may stand where the name does, as keywords, or as both.
     """
-    if isinstance(name, Mapping):
+    if name is not None and isinstance(name, Mapping):
         if params is not None:
             raise InputError(
                 "the parameters are given twice", hint="the name of the query is first"
@@ -55,13 +55,12 @@ def named_query(
         raise InputError(f"the name of a query is a str, not a {type(name).__name__}")
     if params is not None and not isinstance(params, Mapping):
         raise InputError(f"parameters are a dict, not a {type(params).__name__}")
-    given = dict(params or {})
-    for each in given:
+    for each in params or ():
         if not isinstance(each, str):
             raise InputError(f"the name of a parameter is a str, not a {type(each).__name__}")
         if each in keywords:
             raise InputError(f"the parameter '{each}' is given twice")
-    return NamedQuery(name, {**given, **keywords})
+    return NamedQuery(name, {**(params or {}), **keywords})
 
 
 def schema_source(schema: str | Path | Source) -> Source:

@@ -1,7 +1,9 @@
 """Compile: `.gq` text to plans in one call."""
 
+from collections import OrderedDict
 from dataclasses import field
 from functools import lru_cache
+from threading import Lock
 
 from omnigraph.errors import Code, QueryError, QueryNotFoundError
 from omnigraph.frozen import dataclass
@@ -35,10 +37,28 @@ class AcceptedSchema:
     catalog: Catalog = field(compare=False, repr=False)
 
 
-@lru_cache(maxsize=256)
+# The plans used last, by the name and the text of the source, the digest of the schema, and the
+# name of the query: texts alone, which are compared in less time than values that hold them.
+_plans: OrderedDict[tuple[str, str, str, str | None], Plan] = OrderedDict()
+_plans_lock = Lock()
+_MOST_PLANS = 256
+
+
 def compile_cached(text: str | Source, schema: AcceptedSchema, name: str | None) -> Plan:
     """Compile one query like `compile_query`; the 256 plans used last are cached."""
-    return compile_query(text, schema.catalog, name)
+    source = make_source(text, "<query>")
+    key = (source.name, source.text, schema.digest, name)
+    with _plans_lock:
+        found = _plans.get(key)
+        if found is not None:
+            _plans.move_to_end(key)
+            return found
+    made = compile_query(source, schema.catalog, name)
+    with _plans_lock:
+        made = _plans.setdefault(key, made)
+        if len(_plans) > _MOST_PLANS:
+            _plans.popitem(last=False)
+    return made
 
 
 def compile_queries(text: str | Source, catalog: Catalog) -> dict[str, Plan]:

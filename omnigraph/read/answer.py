@@ -36,10 +36,11 @@ def answer(
     When more rows have to be looked up than estimated, the plan runs again from whole tables;
     reading changes nothing, so that is safe.
     """
+    if not is_watched():
+        return _answered(plan, snapshot, topology, request)
     with span(Kind.QUERY, plan.name, {COMMIT_ID: snapshot.commit.id}) as query:
         found = _answered(plan, snapshot, topology, request)
-        if is_watched():
-            query.note({"omnigraph.road": str(found.road)})
+        query.note({"omnigraph.road": str(found.road)})
         return found
 
 

@@ -69,7 +69,9 @@ def cut_rows(execution: Execution, rows: Matches, operator: Expand) -> list[Matc
     one = operator.hops.minimum == 1 and operator.hops.maximum == 1
     if operator.closes or not one or operator.edge_variable is not None:
         return [rows]
-    execution.bind(operator.target, operator.types)
+    domain = execution.bind(operator.target, operator.types)
+    if rows.count * len(domain) <= _MOST_AT_ONCE:
+        return [rows]
     adjacency = reader.adjacency(execution.leg_of(operator))
     if rows.count * adjacency.most_degree <= _MOST_AT_ONCE:
         return [rows]

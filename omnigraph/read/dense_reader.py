@@ -22,6 +22,7 @@ from omnigraph.data.derived.table_column import TableColumn
 from omnigraph.data.derived.topology import EdgeTable, Topology
 from omnigraph.errors import OmniGraphError
 from omnigraph.frozen import dataclass
+from omnigraph.query.checked import Direction, Step
 from omnigraph.read.reader import DirectedEdge, Domain, Leg, Reader, find_ways
 from omnigraph.schema.catalog import EdgeType, column_name
 from omnigraph.storage.reading import rows_at
@@ -214,8 +215,10 @@ class DenseReader(Reader):
         table = self.table(edge.name)
         for backwards, named in product((False, True), repeat=2):
             if self.topology.has_adjacency(table, backwards=backwards, named=named):
-                edges = self._edge_table(DirectedEdge(edge, backwards), named=named)
-                self.topology.adjacency(edges, backwards=backwards)
+                way = DirectedEdge(edge, backwards)
+                step = Step(edge.name, Direction.IN if backwards else Direction.OUT)
+                leg = Leg((step,), self.domain((way.start,)), self.domain((way.end,)))
+                self.adjacency(leg, edges=self.domain((edge.name,)) if named else None)
 
     def _lineages(self, domain: Domain) -> tuple[object, ...]:
         return tuple((name, self.numbering(name).lineage) for name in domain.types)

@@ -28,6 +28,9 @@ class Budget:
     bytes: int = 4 << 30
 
 
+USUAL_BUDGET = Budget()
+
+
 @dataclass(frozen=True)
 class Execution:
     """What the operators of one execution share."""
@@ -37,7 +40,7 @@ class Execution:
     now: datetime
     budget: Budget
     environment: Mapping[str, str] = field(repr=False)
-    cancelled: Event = field(default_factory=Event)
+    cancelled: Event | None = None
     started: float = field(default_factory=time.monotonic)
     domains: dict[str, Domain] = field(default_factory=dict)
     stopwatch: Stopwatch | None = None
@@ -90,13 +93,13 @@ class Execution:
 
     def check_cancelled(self) -> None:
         """Raise CancelledError when nobody waits for the rows any more."""
-        if self.cancelled.is_set():
+        if self.cancelled is not None and self.cancelled.is_set():
             raise CancelledError("the query was cancelled")
 
     def check(self, rows: int, columns: int = 1) -> None:
         """Raise CancelledError, or BudgetError when the time or `rows` rows exceed the budget."""
         budget = self.budget
-        if self.cancelled.is_set():
+        if self.cancelled is not None:
             self.check_cancelled()
         if time.monotonic() - self.started > budget.seconds:
             raise BudgetError(f"the query ran longer than {budget.seconds:g} s", limit="seconds")
@@ -134,10 +137,15 @@ class PlanRequest:
     now: datetime
     budget: Budget
     environment: Mapping[str, str] = field(repr=False)
-    cancelled: Event = field(default_factory=Event)
+    cancelled: Event | None = None
     measures: bool = False
     streams: bool = False
     source: Source | None = None
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether nobody waits for the rows any more."""
+        return self.cancelled is not None and self.cancelled.is_set()
 
     def start(self, reader: Reader) -> Execution:
         """Return a new execution; its time counts from now on."""

@@ -32,6 +32,10 @@ from omnigraph.versioning.snapshot import Snapshot
 
 # Looking up one row takes about as long as numbering this many.
 LOOKUP_ROWS = 1_500
+# Single rows are looked up for ever where numbering would take more than this part of the memory
+# that is kept; what a number of one row takes is rather too much.
+_NUMBERED_BYTES = 64
+_LEAST_SHARE = 4
 # The rows that a condition on an indexed column is assumed to let through.
 _NARROWED_ROWS = 100
 _MOST_STEPS = 32
@@ -103,7 +107,9 @@ def compare_roads(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> Roa
     unread, lookups = sum(estimate.unread.values()), estimate.lookups
     if lookups is None:
         return RoadChoice(Road.ADJACENCY, None, unread, missing)
-    cost = lookups * LOOKUP_ROWS + (topology.noted_cost(missing) if estimate.follows else 0)
+    is_small = unread * _NUMBERED_BYTES * _LEAST_SHARE <= topology.cache.most_bytes
+    counts_noted = estimate.follows or is_small
+    cost = lookups * LOOKUP_ROWS + (topology.noted_cost(missing) if counts_noted else 0)
     road = Road.INDEX if cost < unread else Road.ADJACENCY
     return RoadChoice(road, round(lookups), unread, missing)
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-
-import re2
+from typing import TYPE_CHECKING
 
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
@@ -23,6 +22,9 @@ from omnigraph.schema.values import Value
 from omnigraph.span import Span
 from omnigraph.syntax.literal import Literal, Name, literal_text
 from omnigraph.syntax.problems import MOST_PROBLEMS, Problems
+
+if TYPE_CHECKING:
+    import re2
 
 _EDGE_ENDS = ("src", "dst")
 # An eighth of what Arrow's RE2 allows, so that every pattern that is accepted can be matched.
@@ -216,6 +218,8 @@ def _as_name(argument: ast.Argument) -> ast.Argument:
 
 def pattern_problem(pattern: str) -> str | None:
     """Return why RE2 rejects a pattern, or None."""
+    import re2
+
     try:
         compile_pattern(pattern)
     except re2.error as refused:
@@ -231,6 +235,8 @@ def pattern_found(pattern: str, text: str) -> bool:
 
 def compile_pattern(pattern: str) -> "re2._Regexp[str]":
     """Compile an RE2 pattern; raise `re2.error`."""
+    import re2
+
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MOST_PATTERN_BYTES

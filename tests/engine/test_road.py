@@ -172,14 +172,27 @@ def test_look_ups_on_one_view_count_for_all(graph: Graph, monkeypatch: pytest.Mo
     assert graph.profile(FRIENDS, s="p5").road is Road.ADJACENCY
 
 
-def test_point_reads_alone_never_number_a_graph(
+def test_point_reads_number_a_graph_once_they_have_cost_as_much(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cheap(monkeypatch, 20)
 
-    cheapest = [graph.profile(POINT, s=f"p{n}").road for n in range(40)]
+    roads = [graph.profile(POINT, s=f"p{n}").road for n in range(40)]
 
-    assert set(cheapest) == {Road.INDEX}
+    assert roads.index(Road.ADJACENCY) == COUNT // 20 - 1
+    assert set(roads[COUNT // 20 :]) == {Road.ADJACENCY}
+    assert numbered(graph)
+
+
+def test_point_reads_alone_never_number_what_takes_much_memory(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cheap(monkeypatch, 20)
+    monkeypatch.setattr(access_of(graph).topology.cache, "most_bytes", 256 * COUNT - 1)
+
+    roads = {graph.profile(POINT, s=f"p{n}").road for n in range(40)}
+
+    assert roads == {Road.INDEX}
     assert not numbered(graph)
 
 

@@ -1,6 +1,6 @@
 """Backend: runs operations on a graph at hand, each by the function for it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -11,7 +11,7 @@ from omnigraph.api.local.places import Function, Functions
 from omnigraph.api.operation import Document, Operation, R, check_fields
 from omnigraph.api.operations.read import ReadRows
 from omnigraph.frozen import dataclass
-from omnigraph.telemetry.spans import Kind, span
+from omnigraph.telemetry.spans import Kind, is_watched, span
 
 # Which module runs the operations of a family; it is imported with the first of them.
 _FAMILIES = {
@@ -59,9 +59,11 @@ class LocalBackend:
     def run(self, operation: Operation[R], options: CallOptions = USUAL) -> R:
         """Run an operation, if the policy allows it."""
         check_fields(operation)
+        function: Callable[[Access, Operation[R], CallOptions], R] = function_of(type(operation))
+        if not is_watched():
+            return function(self.access, operation, options)
         with span(Kind.OPERATION, type(operation).__name__):
-            found: R = function_of(type(operation))(self.access, operation, options)
-        return found
+            return function(self.access, operation, options)
 
     def document(self, operation: Operation[Any], options: CallOptions = USUAL) -> Document:
         """Run an operation and return its result as the JSON of a server's answer."""

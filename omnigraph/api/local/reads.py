@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.api.access import Access
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
     from omnigraph.read.execution import PlanRequest
 
 _Found = TypeVar("_Found")
-# What a read waits for that nobody can cancel.
-_NEVER = Event()
 
 
 def get_snapshot(access: Access, operation: GetSnapshot, options: CallOptions) -> Snapshot:
@@ -229,14 +226,14 @@ class _QueryRun:
         return in_time(self.access, self.options, self.started, run)
 
     def _request(self, *, measures: bool = False, streams: bool = False) -> "PlanRequest":
-        from omnigraph.read.execution import Budget, PlanRequest
+        from omnigraph.read.execution import USUAL_BUDGET, PlanRequest
 
         return PlanRequest(
             params=bind_params(self.plan, self.params),
             now=datetime.now(UTC),
-            budget=self.options.budget or Budget(),
+            budget=self.options.budget or USUAL_BUDGET,
             environment=self.access.repository.store.variables,
-            cancelled=self.options.cancelled or _NEVER,
+            cancelled=self.options.cancelled,
             measures=measures,
             streams=streams,
             source=self.source,
@@ -252,10 +249,10 @@ def in_time(
     """
     if access.repository.store.is_local:
         return work()
-    from omnigraph.read.execution import Budget
+    from omnigraph.read.execution import USUAL_BUDGET
     from omnigraph.storage.waiting import LateError, within
 
-    seconds = (options.budget or Budget()).seconds
+    seconds = (options.budget or USUAL_BUDGET).seconds
     try:
         return within(seconds - (time.monotonic() - started), work)
     except LateError:

@@ -13,6 +13,7 @@ from omnigraph.data.values.comparison import IDENTITY, unify_zeros
 from omnigraph.query.checked import Column
 from omnigraph.query.expr import (
     CollectedType,
+    ColumnRef,
     EntityKind,
     EntityType,
     Expr,
@@ -76,6 +77,8 @@ def rows_per_slice(total: int) -> int:
 
 def compute_column(execution: Execution, rows: Matches, expr: Expr) -> pa.Array:
     """Return the value of an expression for each row; a variable becomes an object."""
+    if isinstance(expr, ColumnRef):
+        return rows.column(expr.column)
     if isinstance(expr, PathPart):
         return _build_lists(execution, rows, expr)
     if not isinstance(expr, VariableRef):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import lru_cache
 from math import log2, prod
 
 from omnigraph.data.derived.memory import MOST_DECISIONS
@@ -102,7 +103,8 @@ class _Sizes:
 
 def _sizes_of(snapshot: Snapshot, topology: Topology) -> _Sizes:
     def classify() -> _Sizes:
-        return _Sizes(tuple(_class_of(each.row_count) for each in snapshot.commit.tables.values()))
+        counts = [each.row_count for each in snapshot.commit.tables.values()]
+        return _Sizes(tuple(map(_class_of, counts)))
 
     return topology.cache.get(("sizes", snapshot.commit.id), classify, family="sizes")
 
@@ -181,6 +183,7 @@ def _classify(plan: ReadPlan, estimator: Estimator) -> tuple[int, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=4_096)
 def _class_of(size: float) -> int:
     return round(2 * log2(size)) if size > 0 else -1_000
 

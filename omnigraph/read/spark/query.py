@@ -184,14 +184,14 @@ class _Watch:
 
     def _check(self) -> None:
         """Raise CancelledError or BudgetError when the query was cancelled or takes too long."""
-        if self.request.cancelled.is_set():
+        if self.request.is_cancelled:
             raise CancelledError("the query was cancelled")
         if self._is_late():
             seconds = self.request.budget.seconds
             raise BudgetError(f"the query ran longer than {seconds:g} s", limit="seconds")
 
     def _has_to_end(self) -> bool:
-        return self.request.cancelled.is_set() or self._is_late()
+        return self.request.is_cancelled or self._is_late()
 
     def _is_late(self) -> bool:
         return time.monotonic() - self.started > self.request.budget.seconds
