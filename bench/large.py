@@ -91,7 +91,7 @@ def _changed(folder: Path, engine: str, change: str) -> dict[str, float]:
     script = MEASURED.replace("CHANGE", change)
     done = subprocess.run(
         [sys.executable, "-c", script, str(folder), engine],
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
         check=True,
     )

@@ -128,7 +128,7 @@ def expected(lines: int, size: int, slots: int) -> dict[str, dict[str, int]]:
 def _segments(lines: int) -> Iterator[int]:
     for name, share in SHARES.items():
         rows = int(lines * share)
-        most = max(1_000_000, -(-rows // 256))
+        most = max(10_000_000, -(-rows // 256))
         yield INDEXES[name] * -(-rows // most)
 
 

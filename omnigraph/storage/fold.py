@@ -33,10 +33,11 @@ _HEAVY, _MOST_HEAVY = 64 << 10, 64
 
 
 def fragments_to_fold(
-    dataset: lance.LanceDataset, levels: tuple[Level, ...]
+    dataset: lance.LanceDataset, levels: tuple[Level, ...], arriving: int | None = None
 ) -> list[LanceFragment]:
     """Return the fragments to rewrite as one; none while every level is within its bound.
 
+    With `arriving`, a small fragment of so many rows is about to be there as well.
     Above the lowest level, a fragment with many deleted rows is rewritten as well. Fragments
     larger than the last level are left to `optimize`. Those of heavy rows are joined only with each
     other, and once.
@@ -56,8 +57,9 @@ def fragments_to_fold(
         by_level[at].append(fragment)
         if at > 0 and fragment.num_deletions > MOST_DELETED * rows:
             chosen[fragment.fragment_id] = fragment
-    for level, fragments in zip(levels, by_level, strict=True):
-        if len(fragments) > level.most:
+    above = None if arriving is None else _level(arriving, 0, levels)
+    for at, (level, fragments) in enumerate(zip(levels, by_level, strict=True)):
+        if len(fragments) + (at == above) > level.most:
             chosen |= {each.fragment_id: each for each in fragments}
     return list(chosen.values()) or (heavy if len(heavy) > _MOST_HEAVY else [])
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +11,11 @@ import pyarrow.compute as pc
 from omnigraph.frozen import dataclass
 from omnigraph.schema.blobs import unpack_rows
 from omnigraph.storage.failures import report_as
+from omnigraph.storage.fragments import ADDRESS, OFFSET_BITS, Addresses
 from omnigraph.storage.table import Table
 
-Addresses: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
+__all__ = ["ADDRESS", "OFFSET_BITS", "Addresses"]
 
-ADDRESS = "_rowaddr"
-# An address is the number of a fragment and, in so many bits, the offset of the row in it.
-OFFSET_BITS = 32
 _MOST_TAKEN = 64
 _MOST_SAMPLED_FRAGMENTS = 16
 _SAMPLE_SEED = 7

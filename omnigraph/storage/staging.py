@@ -15,6 +15,13 @@ from omnigraph.errors import StorageError
 from omnigraph.frozen import dataclass
 from omnigraph.schema.blobs import unpack_rows
 from omnigraph.storage.failures import report_as
+from omnigraph.storage.fragments import (
+    Addresses,
+    Remains,
+    deletion_of,
+    fragments_of,
+    remove_at,
+)
 from omnigraph.storage.indexes import (
     DueSegment,
     IndexKind,
@@ -26,7 +33,6 @@ from omnigraph.storage.indexes import (
     segment_rows,
     whole_segments,
 )
-from omnigraph.storage.reading import OFFSET_BITS, Addresses
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store
 from omnigraph.storage.table import Rows, Table, batch_limits
@@ -62,7 +68,6 @@ __all__ = [  # Segment is re-exported for modules that may not import lance
 _ALIKE = "KMeans"
 _SCAN_ROWS = 65_536
 _SCAN_BYTES = 32 << 20
-_OFFSETS = np.uint64((1 << OFFSET_BITS) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +141,6 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Remains:
-    """A fragment after some of its rows were removed; without metadata nothing is left of it."""
-
-    fragment: int
-    metadata: FragmentMetadata | None
-
-
-@dataclass(frozen=True, slots=True)
 class Indexing:
     """The index segments that a version of a table needs, and those that they replace."""
 
@@ -186,14 +183,8 @@ def remove_rows(place: TablePlace, addresses: Addresses) -> list[Remains]:
 
     No version knows of them until `without_removed`; a file that a repeated task wrote is waste.
     """
-    dataset, found = place.open().dataset, []
-    addresses = np.unique(addresses)
-    numbers, firsts = np.unique(fragments_of(addresses), return_index=True)
     with report_as(f"cannot delete from {place.path}"):
-        for number, own in zip(numbers.tolist(), np.split(addresses, firsts[1:]), strict=True):
-            fragment = dataset.get_fragment(number)
-            assert fragment is not None, f"{place.path} has no fragment {number}"
-            found.append(Remains(number, fragment.delete_rows((own & _OFFSETS).tolist())))
+        found = remove_at(place.open().dataset, addresses)
     reached("deletions written")
     return found
 
@@ -202,15 +193,8 @@ def without_removed(table: Table, remains: Sequence[Remains]) -> Table:
     """Return the table without the rows that were removed from its fragments."""
     if not remains:
         return table
-    kept = [each.metadata for each in remains if each.metadata is not None]
-    gone = [each.fragment for each in remains if each.metadata is None]
     with report_as(f"cannot delete from {table.path}"):
-        return table._detached(LanceOperation.Delete(kept, gone, predicate="addresses"))
-
-
-def fragments_of(addresses: Addresses) -> Addresses:
-    """Return the number of the fragment of each address."""
-    return addresses >> np.uint64(OFFSET_BITS)
+        return table._detached(deletion_of(remains))
 
 
 def group_fragments(table: Table, most_rows: int) -> Addresses:

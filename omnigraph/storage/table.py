@@ -15,7 +15,15 @@ from omnigraph.errors import StorageError
 from omnigraph.schema.blobs import has_blobs, pack_rows, unpack_rows
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.fold import TABLE_LEVELS, Level, fragments_to_fold
-from omnigraph.storage.fragments import data_path, fragment_bytes, fragment_files, version_files
+from omnigraph.storage.fragments import (
+    data_path,
+    deletion_of,
+    find_addresses,
+    fragment_bytes,
+    fragment_files,
+    remove_at,
+    version_files,
+)
 from omnigraph.storage.indexes import (
     DueSegment,
     IndexSpec,
@@ -40,6 +48,8 @@ _WIDE_BATCH_BYTES = 8 << 20
 # 70 ms, 300,000 in 464 and 113 ms.
 _MOST_INDEXED_ROWS = 20_000
 _MOST_INDEXED_BYTES = 16 << 20
+# Lance holds about 100 bytes for each id that it joins; of more ids, the rows are found here.
+_MOST_JOINED_IDS = 500_000
 # Lance copies a large value twice to write it into a file of version 2.1 or later; into one of 2.0
 # it writes the value as it is.
 BLOB_FILES: Final = "2.0"
@@ -209,9 +219,13 @@ class Table:
         return self if bench is None else Table(self._tables, self.path, bench.dataset, bench=bench)
 
     def appended(self, rows: Rows) -> "Table":
-        """Return the table with more rows, which are streamed."""
+        """Return the table with more rows, which are streamed.
+
+        When few rows make a fold due, they are written once, with those that they are joined to.
+        """
         with report_as(f"cannot append to {self.path}"):
-            return self._detached(LanceOperation.Append(self.write(rows)))
+            joined = self._joining(rows)
+            return self._detached(joined or LanceOperation.Append(self.write(rows)))
 
     def upserted(self, rows: Rows) -> "Table":
         """Return the table with rows replaced by id and new ids added."""
@@ -223,6 +237,9 @@ class Table:
     def deleted(self, ids: pa.Array) -> "Table":
         """Return the table without the rows of these ids."""
         with report_as(f"cannot delete from {self.path}"):
+            if len(ids) > _MOST_JOINED_IDS:
+                far = self._far
+                return self._detached(deletion_of(remove_at(far, find_addresses(far, ids))))
             source = pa.table({"id": pc.unique(ids)})
             merge = self._merging(source).when_matched_delete()
             return self._detached(merge.execute_uncommitted(source)[0])
@@ -269,6 +286,19 @@ class Table:
         with report_as(f"cannot fold {self.path}"):
             operation = fold_operation(self, TABLE_LEVELS)
             return self if operation is None else self._detached(operation)
+
+    def _joining(self, rows: Rows) -> "LanceOperation.Update | None":
+        """Return the fold that few new rows make due, with them in it; None when it is not due."""
+        is_few = isinstance(rows, pa.Table) and rows.num_rows < TABLE_LEVELS[0].rows
+        if not is_few or self.bench is not None or not rows.schema.equals(self.schema):
+            return None
+        chosen = fragments_to_fold(self.outline, TABLE_LEVELS, rows.num_rows)
+        if not chosen or has_blobs(self.schema) or sum(map(fragment_bytes, chosen)) > _LARGE:
+            return None
+        known = self.dataset.scanner(fragments=chosen).to_table()
+        new = self.write(pa.concat_tables([known, rows]))
+        old = [each.fragment_id for each in chosen]
+        return LanceOperation.Update(removed_fragment_ids=old, new_fragments=new)
 
     def _indexed(self, declared: Iterable[IndexSpec], check: Callable[[], None]) -> "Table":
         added, replaced = self.new_segments(declared, check)

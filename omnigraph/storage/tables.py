@@ -55,7 +55,7 @@ _METADATA_CACHE_BYTES = 2 << 20
 # and a merge of 600 rows takes two thirds of the time when they stay in memory.
 _LARGE_TABLE_ROWS = 500_000
 _LARGE_INDEX_CACHE_BYTES = 32 << 20
-_MOST_FLUSHED = 100_000
+_MOST_FLUSHED = 20_000
 _MOST_INDEX_ATTEMPTS = 1_000
 _MOST_MANIFESTS, _LARGE_MANIFEST = 64, 256 << 10
 
@@ -297,18 +297,20 @@ class Tables:
         table: Table,
         rows: pa.Table,
         latest: Callable[[Table], Table] = lambda table: table,
+        files: Iterable[str] = (),
     ) -> Table:
         """Append rows to a moving table; they are visible at once.
 
-        They are appended to the version that `latest` returns when they are flushed:
-        Lance reads every version since the one that it is given.
+        They are flushed with what the table has, and with other `files`, which they name. They are
+        appended to the version that `latest` returns then: Lance reads every version since the
+        one that it is given.
         """
         begun = table.begun()
         with report_as(f"cannot append to {table.path}"):
             written = begun.write(rows)
-        change, files = LanceOperation.Append(written), data_files(written)
-        self.sync(f"{table.path}/{each}" for each in files)
-        return self.advance(latest(table), change, bench=begun.bench)
+        own = (f"{table.path}/{each}" for each in data_files(written))
+        self.sync({*own, *files, *self._content(table)})
+        return self.advance(latest(table), LanceOperation.Append(written), bench=begun.bench)
 
     def set_keys(
         self,
@@ -368,9 +370,9 @@ class Tables:
 
     def sync(self, paths: Iterable[str]) -> None:
         """Make files survive a power loss; those that this process has flushed are skipped."""
-        if not self.flushes:
+        fresh = set(paths) - self._flushed if self.flushes else None
+        if not fresh:
             return
-        fresh = set(paths) - self._flushed
         with report_as("cannot flush to disk"):
             sync(Path(self.store.root), fresh, self._named)
         if len(self._flushed) > _MOST_FLUSHED:
@@ -382,6 +384,22 @@ class Tables:
         """Make a version of a table survive a power loss."""
         if self.flushes:
             self.sync(table.files())
+
+    def sync_content(self, table: Table, before: Table) -> None:
+        """Flush what a version of a table has, apart from its name, if that before it is flushed.
+
+        When it is the next version, its writer has flushed what it adds.
+        """
+        if table.version != before.version + 1:
+            self.sync(self._content(table))
+
+    def sync_names(self, versions: Iterable[Table]) -> None:
+        """Make versions of tables survive a power loss; what they have is flushed before."""
+        self.sync(map(_version_file, versions))
+
+    def _content(self, table: Table) -> set[str]:
+        """Return all files of a version that are flushed before it; none without flushes."""
+        return table.files() - {_version_file(table)} if self.flushes else set()
 
     def forget_old(self, table: Table, age: timedelta) -> int:
         """Remove old versions of a moving table and return the bytes freed.
@@ -530,6 +548,10 @@ class Tables:
     def _drop_handles(self, path: str) -> None:
         for key in [each for each in self._handles if each[0] == path]:
             del self._handles[key]
+
+
+def _version_file(table: Table) -> str:
+    return f"{table.path}/_versions/{layout.manifest_name(table.version)}"
 
 
 def _lasting(path: str) -> tuple[str, ...]:

@@ -80,9 +80,10 @@ def _check_commit(found: Audit, row: Mapping[str, Any]) -> None:
     except (ValueError, KeyError, TypeError, AttributeError):
         found.note(Damage.COMMIT_UNREADABLE, row["object_id"], "its record cannot be read")
         return
-    said = (row["object_id"], row["table_version"], row["location"])
-    if said != (commit_row_id(commit.id), commit.version, place_in_history(commit.version)):
-        message = "its row and its record disagree on id or version"
+    said = (row["object_id"], row["table_version"], row["location"], row["base_objects"])
+    place, parents = place_in_history(commit.version), [*map(commit_row_id, commit.parents)]
+    if said != (commit_row_id(commit.id), commit.version, place, parents):
+        message = "its row and its record disagree on id, version or parents"
         found.note(Damage.COMMIT_DISAGREES, row["object_id"], message)
     found.commits[commit.id] = commit
 

@@ -45,8 +45,6 @@ def publish(
     operation = staged.write_set.operation_id or repository.clock.ulid()
     attempt = _Attempt(repository, normalize_name(branch), staged, operation)
     newest = newest or repository.manifest.look_ahead(folds=True)
-    # Before the manifest is read: among many writers it moves while files are flushed.
-    repository.tables.sync(staged.files)
     for _ in attempts(repository.patience.seconds):
         commit = attempt.run(newest())
         if commit is not None:
@@ -66,11 +64,20 @@ def head_moved(branch: str, expected: str, actual: str) -> HeadMovedError:
     )
 
 
-def sync_flip(repository: Repository, flipped: Table, what: str) -> None:
-    """Flush a flip; if that fails, the commit is visible but may not survive a power loss."""
-    visible = f"{what} is visible but could not be flushed"
+def sync_flip(
+    repository: Repository, flipped: Table, what: str, before: Table | None = None
+) -> None:
+    """Flush a flip; if that fails, the commit is visible but may not survive a power loss.
+
+    With a version `before` it, whose content is flushed, only what came after that is.
+    """
+    visible, tables = f"{what} is visible but could not be flushed", repository.tables
     with unknown_outcome(visible, "it is lost if the machine loses power now"):
-        repository.tables.sync_table(flipped)
+        if before is None:
+            tables.sync_table(flipped)
+        else:
+            tables.sync_content(flipped, before)
+            tables.sync_names((before, flipped))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ class _Attempt:
         try:
             added, head = self._add(at, commit)
             reached("commit written")
-            self.repository.tables.sync_table(added)
+            self.repository.tables.sync_content(added, at)
             reached("commit synced")
             guard = self._guard(at, added, others)
             if guard is None:
@@ -106,7 +113,7 @@ class _Attempt:
             return None
         reached("head flipped")
         manifest.remember(commit)
-        sync_flip(self.repository, flipped, f"commit {commit.id}")
+        sync_flip(self.repository, flipped, f"commit {commit.id}", added)
         self.repository.note_head(self.branch, commit, flipped)
         if self.branch == MAIN and commit.schema != current.schema:
             self.repository.show_schema(commit)
@@ -173,7 +180,8 @@ class _Attempt:
     def _add(self, at: Table, commit: Commit) -> tuple[Table, Head]:
         given = self.staged.write_set.operation_id
         try:
-            return self.repository.manifest.add(at, commit, self.staged.tables, given)
+            staged = self.staged.tables, self.staged.files
+            return self.repository.manifest.add(at, commit, staged, given)
         except StorageError as failed:
             raise self._again(failed) from failed
 

@@ -57,7 +57,8 @@ class Draft:
     """Changes to several types on one snapshot; a later one sees the earlier ones.
 
     `unfit` has the values that no row can hold; the row lacks them. `models` has the models that
-    made vectors for it, by type.
+    made vectors for it, by type. `_committed` names the types of which all deleted rows were found
+    in the snapshot.
     """
 
     snapshot: Snapshot
@@ -66,6 +67,7 @@ class Draft:
     _changes: dict[str, TypeChange] = field(default_factory=dict)
     _unchanged: dict[str, TypeChange] = field(default_factory=dict, repr=False)
     _made: dict[str, pa.Array] = field(default_factory=dict, repr=False)
+    _committed: set[str] = field(default_factory=set, repr=False)
     _looked_up: dict[tuple[str, ...], pa.Table] = field(default_factory=dict, repr=False)
 
     def change(self, name: str) -> TypeChange:
@@ -103,11 +105,16 @@ class Draft:
         """Note ids that were made for this change: no committed row has them."""
         self._made[name] = pa.concat_arrays([self._made.get(name, _NO_IDS), ids])
 
-    def remove(self, name: str, ids: pa.Array) -> None:
-        """Delete rows by their ids."""
+    def remove(self, name: str, ids: pa.Array, *, found: bool = False) -> None:
+        """Delete rows by their ids, which were `found` as the draft leaves them, each once."""
         before = self.change(name)
-        kept = before.rows.filter(pc.invert(pc.is_in(before.rows["id"], ids)))
-        gone = pc.unique(pa.concat_arrays([before.gone, ids]))
+        if found and before.is_empty:
+            self._committed.add(name)
+            kept, gone = before.rows, ids
+        else:
+            self._committed.discard(name)
+            kept = before.rows.filter(pc.invert(pc.is_in(before.rows["id"], ids)))
+            gone = pc.unique(pa.concat_arrays([before.gone, ids]))
         self._changes[name] = TypeChange(before.stored, kept, gone)
 
     def committed(self, name: str, ids: pa.Array) -> pa.Table:
@@ -149,6 +156,7 @@ class Draft:
         """Begin with changes that were worked out elsewhere."""
         for name, change in changes.items():
             rows = change.rows.cast(_nullable(change.rows.schema))
+            self._committed.discard(name)
             self._changes[name] = TypeChange(change.stored, rows, change.gone)
 
     def changes(self) -> Mapping[str, TypeChange]:
@@ -169,7 +177,9 @@ class Draft:
         before = self._rows_of(change, change.ids)
         same = find_unchanged(change.rows, before)
         rows = change.rows.filter(pc.invert(same)) if same.true_count else change.rows
-        there = look_up_rows(table, "id", change.gone, ["id"])["id"].combine_chunks()
+        there = change.gone
+        if change.stored.name not in self._committed:
+            there = look_up_rows(table, "id", change.gone, ["id"])["id"].combine_chunks()
         updated = before.num_rows - same.true_count
         columns = None
         if not len(there) and updated == rows.num_rows <= MOST_TOUCHED:

@@ -200,12 +200,12 @@ class _StatementRunner:
     def _delete(self, stored: StoredType, ids: pa.Array, kind: EntityKind) -> None:
         if not len(ids):
             return
-        self.draft.remove(stored.name, ids)
+        self.draft.remove(stored.name, ids, found=True)
         if kind is EntityKind.EDGE:
             return
         for edge, column in incident(self.draft.snapshot, stored.name):
             lost = look_up_rows(self.draft.table(edge), column, ids, ["id"])["id"]
-            self.draft.remove(edge.name, lost.combine_chunks())
+            self.draft.remove(edge.name, lost.combine_chunks(), found=True)
 
     def _ids(self, stored: StoredType, where: Predicate) -> pa.Array:
         """Return the ids of the rows that meet a condition, as the draft leaves them."""

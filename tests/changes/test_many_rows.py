@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.api.graph import Graph, init
+from omnigraph.storage import fragments, table
 from tests.sample import PERSON, new_graph, people
 
 # Keys of this length fill Lance's pool as twice as many short ones would.
@@ -72,3 +73,23 @@ def test_a_change_may_be_of_few_rows_that_are_large(tmp_path: Path) -> None:
     large = large.set_column(2, large.schema.field("name"), [pa.repeat("x" * 10_000, len(slugs))])
 
     assert table.upserted(large).scan(["age"])["age"].unique().to_pylist() == [2]
+
+
+def test_very_many_rows_are_deleted_by_their_addresses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table, "_MOST_JOINED_IDS", 3)
+    monkeypatch.setattr(fragments, "_SOUGHT", 4)
+    monkeypatch.setattr(fragments, "_READ_ROWS", 2)
+    with init(tmp_path / "graph", SCHEMA, durable=False) as graph:
+        for first in range(0, 40, 10):
+            graph.load(_items(1, first + 10).slice(first), type="Item", engine="inline")
+        graph.load(_items(0, 13), type="Item", mode="merge", engine="inline")
+
+        done = graph.branch().mutate(CLEAR)
+
+        assert done.affected_nodes == 27
+        assert _size(graph, "main") == (13, 0)
+        assert graph.branch().mutate("query rest() { delete Item where size = 0 }")
+        assert _size(graph, "main") == (0, None)
+        assert graph.fsck().is_sound

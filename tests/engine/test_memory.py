@@ -1,9 +1,11 @@
 """What is derived from tables stays within its bounds, however many versions there are."""
 
+import os
 import platform
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,7 @@ from omnigraph.data.derived.memory import MemoryCache
 _MAKE_ARRAYS = """
 import resource
 import numpy as np
-from omnigraph.data.derived.memory import keep_freed_memory
+from omnigraph.data.derived.allocator import keep_freed_memory
 
 def make():
     some = [np.ones(1 << 17) for _ in range(4)]
@@ -25,6 +27,34 @@ for _ in range(10):
     make()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
+
+# Allocates on many threads, and prints how many heaps there are.
+_MAKE_HEAPS = """
+import ctypes
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from omnigraph.data.derived.allocator import share_heaps
+
+share_heaps()
+threads, library = 64, ctypes.CDLL(None)
+library.malloc.restype = ctypes.c_void_p
+together = Barrier(threads)
+
+def allocate(_):
+    library.malloc(4_096)
+    together.wait(60)
+
+with ThreadPoolExecutor(threads) as pool:
+    list(pool.map(allocate, range(threads)))
+library.fopen.restype = ctypes.c_void_p
+file = ctypes.c_void_p(library.fopen(sys.argv[1].encode(), b"w"))
+library.malloc_info(0, file)
+library.fclose(file)
+"""
+_needs_glibc = pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="it is the allocator of glibc"
+)
 
 
 @dataclass(frozen=True)
@@ -99,9 +129,25 @@ def test_few_of_those_who_hold_values_are_kept() -> None:
     assert not cache._shared
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is the allocator of glibc")
+@_needs_glibc
 def test_arrays_are_made_in_the_memory_of_those_before() -> None:
     asked = [sys.executable, "-c", _MAKE_ARRAYS]
     pages = int(subprocess.run(asked, capture_output=True, check=True, timeout=60).stdout)
 
     assert pages < 256  # each time anew it would be ten times four arrays of 256 pages
+
+
+@_needs_glibc
+def test_threads_share_as_many_heaps_as_there_are_cores(tmp_path: Path) -> None:
+    assert _heaps(tmp_path / "info", {}) <= max(os.cpu_count() or 1, 2)
+
+
+@_needs_glibc
+def test_what_the_environment_says_about_heaps_counts_more(tmp_path: Path) -> None:
+    assert _heaps(tmp_path / "info", {"MALLOC_ARENA_MAX": "1"}) == 1
+
+
+def _heaps(info: Path, chosen: dict[str, str]) -> int:
+    asked = [sys.executable, "-c", _MAKE_HEAPS, str(info)]
+    subprocess.run(asked, check=True, timeout=60, env={**os.environ, **chosen})
+    return info.read_text().count("<heap ")

@@ -298,6 +298,11 @@ PLANTS = (
     Plant("a row has another version", Damage.COMMIT_DISAGREES, _set(_head_row, table_version="9")),
     Plant("a row has another place", Damage.COMMIT_DISAGREES, _set(_head_row, location="'x'")),
     Plant(
+        "a row has other parents",
+        Damage.COMMIT_DISAGREES,
+        _set(_head_row, base_objects="make_array('commit:x')"),
+    ),
+    Plant(
         "a record has another id",
         Damage.COMMIT_DISAGREES,
         _recorded(lambda _, record: record.update(id="01K9ZZZZZZZZZZZZZZZZZZZZZZ")),

@@ -1,6 +1,6 @@
 """Whatever an acknowledged commit needs has been flushed to disk, whoever wrote it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -100,3 +100,55 @@ def test_the_names_of_tables_are_flushed_once(tmp_path: Path, flushed: set[Path]
 
     graph.apply_schema(f"{graph.schema}\nnode Fresh {{ slug: String @key }}")
     assert {root, root / "nodes"} <= flushed
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[set[str]]]:
+    """Return what was flushed together, each time that somebody waited for it."""
+    found: list[set[str]] = []
+    flush_all = durable._flush_all
+
+    def watched(root: Path, paths: Collection[str]) -> None:
+        found.append(set(paths))
+        flush_all(root, paths)
+
+    monkeypatch.setattr(durable, "_flush_all", watched)
+    yield found
+    steps.observer = None
+
+
+def test_a_small_change_waits_for_the_disk_twice(tmp_path: Path, waits: list[set[str]]) -> None:
+    graph = new_graph(tmp_path / "g", durable=True)
+    write(graph, {PERSON: (Append(people({"ann": 1})),)})
+    waits.clear()
+
+    write(graph, {PERSON: (Append(people({"bob": 2})),)})
+
+    folders = [{Path(each).parts[0] for each in paths} for paths in waits]
+    assert folders == [{"nodes", layout.MANIFEST}, {layout.MANIFEST}]
+
+
+def test_what_came_between_is_flushed_before_the_flip_that_names_it(
+    tmp_path: Path, waits: list[set[str]]
+) -> None:
+    graph = new_graph(tmp_path / "g", durable=True)
+    graph.create_branch("draft")
+    other = open_graph(graph.uri, durable=False)
+    known: list[set[str]] = []
+
+    def write_meanwhile(step: str) -> None:
+        if step == "commit synced":
+            steps.observer = None
+            known.append(other.repository.manifest.newest().files())
+            write(other, {PERSON: (Append(people({"cy": 3})),)}, "draft")
+            known.append(other.repository.manifest.newest().files())
+
+    steps.observer = write_meanwhile
+    write(graph, {PERSON: (Append(people({"bob": 2})),)})
+
+    before, after = known
+    (between,) = (each for each in after - before if "/data/" in each)
+    flip = f"_versions/{layout.manifest_name(graph.repository.manifest.newest().version)}"
+    (content,) = (at for at, paths in enumerate(waits) if between in paths)
+    (name,) = (at for at, paths in enumerate(waits) if f"{layout.MANIFEST}/{flip}" in paths)
+    assert content < name

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
+from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.history.history import containing, merge_bases
@@ -16,7 +19,7 @@ from omnigraph.versioning.manifest.records import commit_rows
 from omnigraph.versioning.writes import Upsert
 from tests.sample import PERSON, new_graph, people, write
 
-BRANCHES, STEPS = 800, 3
+BRANCHES, STEPS, LONG = 800, 3, 60
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +40,9 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return graph
 
 
-def _branch(graph: Graph, start: Commit, name: str) -> list[Commit]:
+def _branch(graph: Graph, start: Commit, name: str, steps: int = STEPS) -> list[Commit]:
     clock, made = graph.repository.clock, [start]
-    for _ in range(STEPS):
+    for _ in range(steps):
         made.append(
             replace(
                 made[-1],
@@ -71,6 +74,52 @@ def test_branches_in_a_crowd_meet_where_they_parted(crowd: Graph) -> None:
 
     assert base.id == fresh.snapshot().commit.id
     assert _commits_read(fresh, crowd) < 50
+
+
+def test_commits_of_many_merged_branches_are_looked_up_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = new_graph(tmp_path / "g")
+    start = graph.repository.snapshot().commit
+    graph.create_branch("draft")
+    _add_commits(graph, _merged(graph, start))
+    looks: list[object] = []
+    scan = Table.scan
+
+    def counted(table: Table, *given: Any) -> pa.Table:
+        looks.append(given)
+        return scan(table, *given)
+
+    monkeypatch.setattr(Table, "scan", counted)
+    fresh = open_graph(graph.uri, read_only=True)
+
+    (base,) = merge_bases(fresh.repository, fresh.snapshot().commit.id, start.id)
+
+    assert base.id == start.id
+    assert len(looks) < 4 * LONG
+    assert _commits_read(fresh, graph) < 10
+
+
+def _merged(graph: Graph, start: Commit) -> list[Commit]:
+    """Return the commits of more branches than a page holds, and those by which main has them."""
+    branches = [_branch(graph, start, f"task/{number}", LONG) for number in range(4_200 // LONG)]
+    made, last = [each for commits in branches for each in commits], start
+    for commits in branches:
+        parents = (last.id, commits[-1].id)
+        version = max(last.version, commits[-1].version) + 1
+        ulid = graph.repository.clock.ulid()
+        last = replace(start, id=ulid, parents=parents, version=version, kind=CommitKind.MERGE)
+        made.append(last)
+    return made
+
+
+def _add_commits(graph: Graph, made: list[Commit]) -> None:
+    """Add commits to the manifest; main stands at the last."""
+    repository, manifest = graph.repository, graph.repository.manifest
+    at, last = manifest.newest(), made[-1]
+    rows = [commit_rows(commit, (), at.schema) for commit in made]
+    repository.tables.add_rows(at, pa.concat_tables(rows))
+    manifest.flip(manifest.newest(), {"main": Head("main", last.id, last.version, 0)})
 
 
 def test_the_branches_that_contain_a_commit_are_found_in_a_crowd(crowd: Graph) -> None:

@@ -9,7 +9,7 @@ import pytest
 from omnigraph.storage import indexes, steps
 from omnigraph.storage import table as storage
 from omnigraph.versioning.writes import Append, Upsert
-from tests.sample import PERSON, new_graph, people, write
+from tests.sample import PERSON, ages, new_graph, people, write
 
 
 def test_an_index_is_built_on_a_handle_that_nobody_else_has(
@@ -54,6 +54,24 @@ def test_of_the_versions_that_a_write_makes_the_last_alone_is_kept(tmp_path: Pat
     detached = [each for each in graph.repository.tables._handles if each[1] >= 1 << 63]
     assert made.count("version staged") == 3
     assert detached == [(last.path, last.version)]
+
+
+def test_rows_that_make_a_fold_due_are_written_once(tmp_path: Path) -> None:
+    graph = new_graph(tmp_path / "g")
+    trace: list[str] = []
+    fragments: list[int] = []
+    for number in range(9):
+        steps.observer = trace.append
+        try:
+            write(graph, {PERSON: (Append(people({f"k{number}": number})),)})
+        finally:
+            steps.observer = None
+        fragments.append(len(graph.snapshot().table(PERSON).dataset.get_fragments()))
+
+    assert fragments == [1, 2, 3, 4, 1, 2, 3, 4, 1]
+    # For each commit, a fragment of the table and one of the manifest.
+    assert trace.count("fragments written") == 2 * len(fragments)
+    assert ages(graph) == {f"k{number}": number for number in range(9)}
 
 
 def test_a_table_of_many_rows_shares_its_cache_only_with_others_like_it(tmp_path: Path) -> None:

@@ -5,8 +5,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Protocol, TypeVar
 
-import numpy as np
-
 
 class Sized(Protocol):
     """A value that knows how many bytes it holds."""
@@ -27,18 +25,6 @@ MOST_OF_FAMILY = 16
 MOST_DECISIONS = 512
 # Values that hold others: one for each snapshot that is read by turns.
 _MOST_SHARED = 4
-# As large a block is freed once, so that the allocator keeps twice as much.
-_FREED_ONCE = 16 << 20
-
-
-def keep_freed_memory() -> None:
-    """Have the allocator keep what arrays give back, for the arrays that are made next.
-
-    That of Linux gives back to the system what is more than twice the largest block that was ever
-    freed. The arrays of a query are many and alike: each time, the system would clear their memory
-    again, which takes longer than what is computed in them. The block is never written to.
-    """
-    np.empty(_FREED_ONCE, np.uint8)
 
 
 class MemoryCache:

@@ -21,9 +21,10 @@ from omnigraph.data.derived.adjacency import (
     patch_adjacency,
     remove_entries,
 )
+from omnigraph.data.derived.allocator import keep_freed_memory, share_heaps
 from omnigraph.data.derived.coded_column import MOST_VALUES, CodedColumn, code_column
 from omnigraph.data.derived.disk import Arrays, DiskCache, Family
-from omnigraph.data.derived.memory import MemoryCache, keep_freed_memory
+from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import (
     NO_ROW,
     Lineage,
@@ -146,6 +147,7 @@ class Topology:
 
     def __init__(self, most_bytes: int, disk: DiskCache | None = None) -> None:
         keep_freed_memory()
+        share_heaps()
         self.cache = MemoryCache(most_bytes)
         self.disk = disk
         self.generation = 0

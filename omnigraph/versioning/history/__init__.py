@@ -1,6 +1,7 @@
 """History: the graph of commits walked, abbreviated, and kept or let go.
 
 short_ids  the commits that the beginning of an id, or its last eight characters, can mean
+ancestry   which commits came from which, found without reading the commits themselves
 history    walks the graph of commits, at a cost that grows with the distance walked
 retention  which commits keep their tables when a graph is cleaned up
 """

@@ -1,12 +1,13 @@
 """History: walks the graph of commits, at a cost that grows with the distance walked."""
 
 import heapq
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from omnigraph.errors import CommitNotFoundError
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.heads.head import Head
+from omnigraph.versioning.history.ancestry import Ancestry
 from omnigraph.versioning.manifest.commit_cache import most_like
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import Repository
@@ -74,15 +75,17 @@ def merge_bases(repository: Repository, one: str, other: str) -> tuple[Commit, .
     Commits are visited by falling version: when one is reached, all its descendants have been
     visited, and nothing older than the bases is read.
     """
-    descent = _Descent(repository, one, other)
-    bases: list[Commit] = []
-    while any(not mark & _STALE for mark in descent.waiting):
-        commit, mark = descent.next()
+    descent = _Descent(repository, one, other, lambda mark: not mark & _STALE)
+    bases: list[str] = []
+    while descent.wanted:
+        commit_id, mark = descent.next()
         if mark == _BOTH:
-            bases.append(commit)
+            bases.append(commit_id)
             mark |= _STALE
-        descent.go_on(commit, mark)
-    return tuple(base for base in bases if not descent.marks[base.id] & _STALE)
+        descent.go_on(commit_id, mark)
+    best = [each for each in bases if not descent.marks[each] & _STALE]
+    found = repository.manifest.commits(best, descent.at)
+    return tuple(found[each] for each in best)
 
 
 def merge_base(repository: Repository, one: str, other: str) -> Commit:
@@ -92,42 +95,53 @@ def merge_base(repository: Repository, one: str, other: str) -> Commit:
 
 def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int]:
     """Return how many commits each of two commits has that the other does not descend from."""
-    descent = _Descent(repository, one, other)
-    while any(mark != _BOTH for mark in descent.waiting):
+    descent = _Descent(repository, one, other, lambda mark: mark != _BOTH)
+    while descent.wanted:
         descent.go_on(*descent.next())
     found = list(descent.marks.values())
     return found.count(_ONE), found.count(_OTHER)
 
 
 class _Descent:
-    """The walk down from two commits by falling version, with marks of who leads to each commit."""
+    """The walk down from two commits by falling version, with marks of who leads to each commit.
 
-    def __init__(self, repository: Repository, one: str, other: str) -> None:
-        self._walk = Walk(repository)
-        self._queue: list[tuple[int, str]] = []
+    `wanted` counts the commits that wait with a mark for which the walk has to go on.
+    """
+
+    def __init__(
+        self, repository: Repository, one: str, other: str, is_wanted: Callable[[int], bool]
+    ) -> None:
+        self.at = repository.manifest.newest()
         self.marks: dict[str, int] = {}
-        self._visit(repository.commit(one, self._walk.at), _ONE)
-        self._visit(repository.commit(other, self._walk.at), _OTHER)
+        self.wanted = 0
+        self._is_wanted = is_wanted
+        self._ancestry = Ancestry(repository.manifest, self.at)
+        self._queue: list[tuple[int, str]] = []
+        self._visit(repository.commit(one, self.at).id, _ONE)
+        self._visit(repository.commit(other, self.at).id, _OTHER)
 
-    @property
-    def waiting(self) -> Iterator[int]:
-        """The marks of the commits that were reached and not looked at yet."""
-        return (self.marks[commit_id] for _, commit_id in self._queue)
-
-    def next(self) -> tuple[Commit, int]:
+    def next(self) -> tuple[str, int]:
         """Return the newest commit that waits, and its mark."""
         _, commit_id = heapq.heappop(self._queue)
-        return self._walk.commit(commit_id), self.marks[commit_id]
+        mark = self.marks[commit_id]
+        self.wanted -= self._is_wanted(mark)
+        return commit_id, mark
 
-    def go_on(self, commit: Commit, mark: int) -> None:
+    def go_on(self, commit_id: str, mark: int) -> None:
         """Reach the parents of a commit, which hand its mark down."""
-        for parent in self._walk.parents(commit):
+        following = (each for _, each in self._queue)
+        for parent in self._ancestry.parents(commit_id, following):
             self._visit(parent, mark)
 
-    def _visit(self, commit: Commit, mark: int) -> None:
-        if commit.id not in self.marks:
-            heapq.heappush(self._queue, (-commit.version, commit.id))
-        self.marks[commit.id] = self.marks.get(commit.id, 0) | mark
+    def _visit(self, commit_id: str, mark: int) -> None:
+        """Mark a commit, which waits: its version is below those of all that were looked at."""
+        before = self.marks.get(commit_id)
+        if before is None:
+            heapq.heappush(self._queue, (-self._ancestry.version(commit_id), commit_id))
+        else:
+            self.wanted -= self._is_wanted(before)
+        self.marks[commit_id] = after = (before or 0) | mark
+        self.wanted += self._is_wanted(after)
 
 
 def containing(

@@ -264,17 +264,23 @@ class Manifest:
         return next((each for each in own if self.is_published(each.id, at)), None)
 
     def add(
-        self, at: Table, commit: Commit, changed: Iterable[str], operation_id: str | None = None
+        self,
+        at: Table,
+        commit: Commit,
+        staged: tuple[Iterable[str], Iterable[str]],
+        operation_id: str | None = None,
     ) -> tuple[Table, Head]:
         """Write a commit into the manifest, where nobody sees it until a head points to it.
 
-        With an operation id, the commit can be found by it later.
+        `staged` are the keys of the tables that it changes, and the files of these, which are
+        flushed with it. With an operation id, the commit can be found by it later.
         """
+        changed, files = staged
         rows = commit_rows(commit, changed, at.schema)
         if operation_id is not None:
             rows = pa.concat_tables([rows, operation_rows(operation_id, commit, at.schema)])
         since = self._freshness.now()
-        added = self._tables.add_rows(at, rows, self.latest)
+        added = self._tables.add_rows(at, rows, self.latest, files)
         self._freshness.note(added.version, since)
         fragment = max(each.fragment_id for each in added.outline.get_fragments())
         return added, Head(commit.branch, commit.id, commit.version, fragment)

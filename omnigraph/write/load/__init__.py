@@ -11,6 +11,7 @@ rules     the rules between rows that a load could break, and the columns that t
 keys      values that rows share or refer to, hashed into buckets so that equal ones meet
 gathered  the values that rules compare, each once for many rows, in the buckets they meet in
 replaced  the rows that others replace, kept by address and removed from their table by tasks
+order     edges in the order of their starts, which makes their files and indexes smaller
 stage     reads one split, checks it row by row, and writes it as pieces of tables
 image     the tables that a load would leave: new versions where it wrote, pinned ones elsewhere
 lookups   finds by index the rows that new ones could clash with, where that costs less

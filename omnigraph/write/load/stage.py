@@ -15,7 +15,7 @@ from omnigraph.data.values.rules import find_breaches
 from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
 from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_schema
-from omnigraph.schema.catalog import StoredType, field_name
+from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.reading import Addresses
 from omnigraph.storage.staging import Piece, TablePlace, write_pieces
@@ -26,6 +26,7 @@ from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.load.aside import Answer, Aside
 from omnigraph.write.load.gathered import GatheredKeys, KeyWriter
 from omnigraph.write.load.meet import Meeting, MetRows, known_ids
+from omnigraph.write.load.order import order_by_start
 from omnigraph.write.load.replaced import ReplacedRows, keep_addresses
 from omnigraph.write.load.rules import RuleReading, compared_columns, has_known_ids
 from omnigraph.write.load.sources.records import Block, RecordRows
@@ -150,7 +151,8 @@ class _Staging:
         self._counts[stored.name] += counts
         for columns in compared_columns(stored):
             self._keys.add(RuleReading(stored.name, columns, staged=True), rows)
-        self._pieces.add(stored, rows)
+        are_made = not stored.key and met.rows.columns["id"].null_count == len(met.rows.columns)
+        self._pieces.add(stored, rows, are_made=are_made)
 
     def _gather_ids(self, given: RecordRows, rows: pa.RecordBatch) -> None:
         """Gather the ids of records, also of those that change nothing: none may come twice."""
@@ -254,6 +256,7 @@ class _Buffer:
     stored: StoredType
     batches: list[pa.RecordBatch] = field(default_factory=list)
     size: int = 0
+    are_made: bool = True
 
 
 class _Pieces:
@@ -265,12 +268,14 @@ class _Pieces:
         self._buffers: dict[str, _Buffer] = {}
         self._written: dict[str, list[Piece]] = {}
 
-    def add(self, stored: StoredType, batch: pa.RecordBatch) -> None:
+    def add(self, stored: StoredType, batch: pa.RecordBatch, *, are_made: bool) -> None:
+        """Take rows; `are_made` says whether all their ids were made here."""
         if not len(batch):
             return
         buffer = self._buffers.setdefault(stored.name, _Buffer(stored))
         buffer.batches.append(batch)
         buffer.size += batch.nbytes
+        buffer.are_made &= are_made
         if buffer.size >= _MOST_BUFFERED:
             self._write(stored.name)
 
@@ -295,5 +300,7 @@ class _Pieces:
     def _write(self, name: str) -> None:
         buffer = self._buffers.pop(name)
         rows = pa.RecordBatchReader.from_batches(arrow_schema(buffer.stored), buffer.batches)
+        if buffer.are_made and isinstance(buffer.stored, EdgeType):
+            rows = order_by_start(rows.read_all()).to_reader()
         pieces = write_pieces(self._places[name], rows)
         self._written.setdefault(name, []).extend(pieces)

@@ -1,0 +1,49 @@
+"""Links: versions and parents of commits, which are read without the commits themselves."""
+
+from collections.abc import Collection
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.frozen import dataclass
+from omnigraph.storage.table import Table
+from omnigraph.versioning.commit import commit_row_id
+from omnigraph.versioning.manifest.records import place_in_history
+
+_COLUMNS = ("object_id", "table_version", "base_objects")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The version of a commit, and the commits that it came from."""
+
+    version: int
+    parents: tuple[str, ...]
+
+
+def links_between(at: Table, versions: tuple[int, int], most: int) -> dict[str, Link] | None:
+    """Return the links of all commits from one version to another; None for more than `most`."""
+    place = pc.field("location")
+    first, last = (place_in_history(max(each, 0)) for each in versions)
+    where = (place >= first) & (place <= last)
+    if at.count_where(where) > most:
+        return None
+    return _links(at.scan(_COLUMNS, where))
+
+
+def links_of(at: Table, ids: Collection[str]) -> dict[str, Link]:
+    """Return the links of those of some commits that the manifest holds."""
+    names = pa.array([commit_row_id(each) for each in ids], pa.utf8())
+    return _links(at.scan(_COLUMNS, pc.field("object_id").isin(names)))
+
+
+def _links(rows: pa.Table) -> dict[str, Link]:
+    columns = (rows[name].to_pylist() for name in _COLUMNS)
+    return {
+        _commit_id(name): Link(version, tuple(map(_commit_id, parents)))
+        for name, version, parents in zip(*columns, strict=True)
+    }
+
+
+def _commit_id(row_id: str) -> str:
+    return row_id.removeprefix(commit_row_id(""))
