@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from random import Random
 from threading import Event, Timer
@@ -311,7 +310,7 @@ def test_auto_moves_to_spark_what_is_too_large_for_this_process(
         assert len(graph.at(engine="auto").query(text)) == 3600
     for limit in ({"rows": 1000}, {"bytes": 10_000}):
         with monkeypatch.context() as patch:
-            patch.setattr(execution, "Budget", partial(Budget, **limit))
+            patch.setattr(execution, "USUAL_BUDGET", Budget(**limit))
             assert len(graph.at(engine="auto").query(text)) == 3600
     assert moved == ["spark"] * 3
     with pytest.raises(BudgetError):
