@@ -126,7 +126,7 @@ FIGURES: tuple[Figure, ...] = (
     *_of(
         "Languages",
         "compile",
-        ("text_to_plan_warm", "a query of 342 characters from text to plan, warm", 2),
+        ("text_to_plan_warm", "a query of 342 characters from text to plan, warm", 1),
         ("help_cold", "`omnigraph --help`, cold process", 250),
         ("lint_20_queries_cold", "`query lint` of 20 queries, cold process", 500),
     ),
@@ -171,6 +171,26 @@ FIGURES: tuple[Figure, ...] = (
         ("peak_memory_mb_2000000_lines", "peak memory of all processes, 2M lines", 2_000, "MB"),
         ("peak_memory_mb_6000000_lines", "the same, 6M lines", 2_000, "MB"),
         ("load_500_lines", "500 lines on a warm session", 1_000),
+    ),
+    *_of(
+        "Pipeline",
+        "loads",
+        ("load_spark_over_stock", "1M lines on Spark, over stock Spark's JSON → Parquet", 1.3, "×"),
+        ("load_inline_over_duckdb", "1M lines in one process, over DuckDB's `read_json`", 3, "×"),
+    ),
+    *_of(
+        "Pipeline",
+        "large",
+        *(
+            (f"{finding}_peak_mib", f"memory of the driver to {what}", 1_000, "MiB")
+            for finding, what in {
+                "inline_load": "replace 5M rows by a load in one process",
+                "inline_merge": "merge 5M rows in one process",
+                "inline_delete": "delete 5M rows in one process",
+                "spark_load": "replace 5M rows by a load on Spark",
+                "spark_merge": "merge 5M rows on Spark",
+            }.items()
+        ),
     ),
     Figure(
         area="Pipeline",
@@ -235,7 +255,7 @@ FIGURES: tuple[Figure, ...] = (
     *_of(
         "Queries",
         "queries",
-        ("point_read_warm", "point read by key at 1M rows", 3),
+        ("point_read_warm", "point read by key at 1M rows, of a key never asked before", 3),
         ("hybrid_over_lancedb", "hybrid search over LanceDB's", 1.2, "×"),
         ("count_peak_mb", "peak memory of a count beside 410 MB of vectors", 200, "MB"),
         ("after_commit_two_hops_over_warm", "read after a one-edge commit over warm", 2, "×"),
@@ -292,7 +312,7 @@ FIGURES: tuple[Figure, ...] = (
     *_of(
         "Changes",
         "changes",
-        ("large_insert_node_unsynced", "one row into 1M rows", 30),
+        ("large_insert_node_unsynced", "one row into 1M rows, without flush", 10),
         ("merge_ten_thousand", "10,000 rows merged into 1M", 1_000),
         ("validator_large_over_small", "validator at 1M rows over 1k", 2, "×"),
     ),
