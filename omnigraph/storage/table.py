@@ -297,6 +297,7 @@ class Table:
             return None
         known = self.dataset.scanner(fragments=chosen).to_table()
         new = self.write(pa.concat_tables([known, rows]))
+        reached("rows joined")
         old = [each.fragment_id for each in chosen]
         return LanceOperation.Update(removed_fragment_ids=old, new_fragments=new)
 

@@ -152,7 +152,7 @@ SCENARIOS = (
         "fold of a table",
         (INIT, *(Operation(Kind.APPEND, number) for number in range(1, 5))),
         Kind.APPEND,
-        ("fragments written", 5),
+        ("rows joined", 2),
     ),
     _again(
         "fold of the manifest",
