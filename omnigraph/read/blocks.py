@@ -219,7 +219,8 @@ def _look_up(found: Numbers, codes: Numbers) -> Numbers:
 def _count_combinations(rows: Matches) -> Matches:
     """Return each different combination of nodes once, with how often it occurs."""
     widths = [int(codes.max()) + 1 for codes in rows.codes.values()]
-    if 0 < prod(widths) <= _MOST_AT_ONCE and rows.total < _EXACT and _are_bound(rows):
+    is_small = bool(widths) and 0 < prod(widths) <= _MOST_AT_ONCE
+    if is_small and rows.total < _EXACT and _are_bound(rows):
         return _count_packed(rows, widths)
     first, groups = number_combinations(list(rows.codes.values()), rows.count)
     if rows.weights is None:

@@ -55,6 +55,7 @@ def test_random_queries_in_blocks_give_what_the_oracle_gives(seed: int, tmp_path
 @pytest.mark.parametrize(
     "tail",
     [
+        "return { count($c) as n }",
         "return { count($c) as n, count(distinct $c) as m, sum($b.weight) as w }",
         "return { $c.age as age, count($a) as n, avg($a.weight) as w } order { age }",
         "return distinct { $a.age as a, $c.age as c }",
