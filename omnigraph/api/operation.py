@@ -319,13 +319,11 @@ class PlaceOperation(Operation[R], Generic[R], frozen=True, kw_only=True):
     @property
     def place(self) -> str:
         """The branch, commit or tag; `main` when none is named."""
-        if self.snapshot is None:
-            return MAIN if self.branch is None else self.branch
-        if self.branch is not None:
+        if self.branch is not None and self.snapshot is not None:
             raise InputError(
                 "a branch and a snapshot exclude each other", hint="leave one of them out"
             )
-        return self.snapshot
+        return named_or_main(self.snapshot, self.branch)
 
 
 def page_of(

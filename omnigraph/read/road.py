@@ -32,10 +32,10 @@ from omnigraph.versioning.snapshot import Snapshot
 
 # Looking up one row takes about as long as numbering this many.
 LOOKUP_ROWS = 1_500
-# Single rows are looked up for ever where numbering would take more than this part of the memory
-# that is kept; what a number of one row takes is rather too much.
+# Reads of single rows number a table only where that takes at most a quarter of the memory for
+# what is derived; a row is thought to take so many bytes, which is rather too many.
 _NUMBERED_BYTES = 64
-_LEAST_SHARE = 4
+_NUMBERED_PART = 4
 # The rows that a condition on an indexed column is assumed to let through.
 _NARROWED_ROWS = 100
 _MOST_STEPS = 32
@@ -107,7 +107,7 @@ def compare_roads(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> Roa
     unread, lookups = sum(estimate.unread.values()), estimate.lookups
     if lookups is None:
         return RoadChoice(Road.ADJACENCY, None, unread, missing)
-    is_small = unread * _NUMBERED_BYTES * _LEAST_SHARE <= topology.cache.most_bytes
+    is_small = unread * _NUMBERED_BYTES * _NUMBERED_PART <= topology.cache.most_bytes
     counts_noted = estimate.follows or is_small
     cost = lookups * LOOKUP_ROWS + (topology.noted_cost(missing) if counts_noted else 0)
     road = Road.INDEX if cost < unread else Road.ADJACENCY

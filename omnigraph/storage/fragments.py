@@ -12,6 +12,7 @@ from lance.fragment import DataFile, FragmentMetadata
 from omnigraph.frozen import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.indexes import segment_folders
+from omnigraph.storage.steps import reached
 
 Addresses: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -79,6 +80,7 @@ def remove_at(dataset: LanceDataset, addresses: Addresses) -> list[Remains]:
         offsets = (addresses[start:end] & _OFFSETS).tolist()
         found.append(Remains(number, fragment.delete_rows(offsets)))
         start = end
+    reached("deletions written")
     return found
 
 

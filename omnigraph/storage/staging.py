@@ -33,7 +33,6 @@ from omnigraph.storage.indexes import (
     segment_rows,
     whole_segments,
 )
-from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store
 from omnigraph.storage.table import Rows, Table, batch_limits
 from omnigraph.storage.tables import Tables
@@ -184,9 +183,7 @@ def remove_rows(place: TablePlace, addresses: Addresses) -> list[Remains]:
     No version knows of them until `without_removed`; a file that a repeated task wrote is waste.
     """
     with report_as(f"cannot delete from {place.path}"):
-        found = remove_at(place.open().dataset, addresses)
-    reached("deletions written")
-    return found
+        return remove_at(place.open().dataset, addresses)
 
 
 def without_removed(table: Table, remains: Sequence[Remains]) -> Table:
