@@ -92,7 +92,7 @@ def test_few_expected_rows_are_sent_to_the_tasks_that_read_many(
     by_tasks(monkeypatch)
     monkeypatch.setattr(lowering, "FEW_ROWS", 0)
     monkeypatch.setattr(lowering, "_MANY_TIMES", 0)
-    text = "query q() { match { $p knows $q } return { $p.slug as p, $q.slug as q } }"
+    text = "query q() { match { $p knows $q } return { $p.name as p, $q.slug as q } }"
     (plan,) = compile_queries(Source("query.gq", text), graph.snapshot().catalog).values()
     assert isinstance(plan, ReadPlan)
     many = 2 * lowering._MOST_SENT

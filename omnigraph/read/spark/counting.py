@@ -1,20 +1,29 @@
 """Counting: variables that nothing reads multiply the weights of a frame's rows."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from pyspark.sql import functions as fn
 
+from omnigraph.frozen import dataclass
+from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.plan import Expand, NodeScan
-from omnigraph.read.spark.frames import EntityFrame, LinkFrame, SnapshotFrames
-from omnigraph.read.spark.matches import FrameMatches, join
+from omnigraph.read.spark.frames import EntityFrame, LinkFrame, SnapshotFrames, Starts
+from omnigraph.read.spark.matches import EntityColumns, FrameMatches, join
 from omnigraph.read.spark.overflow import check_count, sum_counts
+from omnigraph.read.spark.usage import is_one_hop, is_whole
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 # At most this many rows are made of one at a time.
 _BLOCK = 65_536
+# Up to this many nodes with their counts are sent to all tasks. Spark does not know how few they
+# are, and would move all rows that they are joined with.
+_MOST_SENT = 1 << 17
+# Fewer edges than these from each node are not worth to be counted before they are joined.
+_FEW_EACH = 4
 
 
 class PatternFrames(Protocol):
@@ -25,8 +34,35 @@ class PatternFrames(Protocol):
     def find_nodes(self, scan: NodeScan) -> FrameMatches:
         """Return the nodes that a scan finds."""
 
-    def link(self, expand: Expand, starts: EntityFrame) -> LinkFrame:
+    def link(self, expand: Expand, starts: Starts) -> LinkFrame:
         """Return where an expand leads from some nodes, as far as its filters hold."""
+
+    def add_properties(self, matches: FrameMatches, variable: str) -> FrameMatches:
+        """Return the rows with the properties of a variable that the plan reads."""
+
+    def is_one(self, matches: FrameMatches) -> bool:
+        """Return whether the rows are the one row that every plan begins with."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Led:
+    """Rows that begin at nodes, one for each edge; each stands for as many as `times`, or one."""
+
+    frame: "DataFrame"
+    start: EntityColumns
+    times: "Column | None" = None
+
+    @property
+    def total(self) -> "Column":
+        """How many rows a group of these stands for."""
+        return fn.count(fn.lit(1)) if self.times is None else sum_counts(self.times)
+
+    def multiply(self, entity: EntityColumns, worth: "DataFrame") -> "_Led":
+        """Return the rows multiplied by how often each of some nodes counts."""
+        on = list(zip(entity.identity, worth.columns[:2], strict=True))
+        times = fn.col(worth.columns[2])
+        product = times if self.times is None else check_count(self.times * times)
+        return _Led(join(self.frame, worth, on), self.start, product)
 
 
 class FrameCounter:
@@ -54,19 +90,33 @@ class FrameCounter:
 
     def apply(self, matches: FrameMatches) -> FrameMatches:
         """Return the rows multiplied by everything that was noted."""
+        if matches.every is not None:
+            matches = self._begin(matches.every)
         for root in self._roots:
             total = self._count_root(root)
-            frame = matches.frame.crossJoin(total)
+            frame = total if self._frames.is_one(matches) else matches.frame.crossJoin(total)
             matches = self._multiply(matches, frame, fn.col(total.columns[0]))
         for name in sorted(self._children.keys() - self._counted):
             entity = matches.entities[name]
-            worth = self._weigh_below(name, EntityFrame(matches.frame, entity))
-            assert worth is not None
-            on = list(zip(entity.identity, worth.columns[:2], strict=True))
-            frame = join(matches.frame, worth, on)
-            matches = self._multiply(matches, frame, fn.col(worth.columns[2]))
+            children = self._children[name]
+            for worth in self._weigh_all(children, EntityFrame(matches.frame, entity), once=True):
+                on = list(zip(entity.identity, worth.columns[:2], strict=True))
+                frame = join(matches.frame, worth, on)
+                matches = self._multiply(matches, frame, fn.col(worth.columns[2]))
         self._roots, self._children = [], {}
         return matches
+
+    def _begin(self, scan: NodeScan) -> FrameMatches:
+        """Return the nodes of a scan that an expand leads on from, with the weights it gives."""
+        first, *rest = self._children.pop(scan.variable)
+        if rest:
+            self._children[scan.variable] = rest
+        kind = EntityType(EntityKind.NODE, scan.types)
+        worth = self._weigh_expand(first, kind)
+        node, number, weight = worth.columns
+        entity = EntityColumns(kind, node, number)
+        found = FrameMatches(worth, {scan.variable: entity}, weight=weight)
+        return self._frames.add_properties(found, scan.variable)
 
     def _multiply(self, matches: FrameMatches, frame: "DataFrame", times: "Column") -> FrameMatches:
         weight = self._frames.frames.names.new()
@@ -75,50 +125,84 @@ class FrameCounter:
 
     def _count_root(self, root: NodeScan) -> "DataFrame":
         """Return in one row how often a variable that stands alone, with all below it, occurs."""
-        matches = self._frames.find_nodes(root)
-        entity = matches.entities[root.variable]
-        starts = EntityFrame(matches.frame.select(list(entity.identity)), entity)
-        worth = self._weigh_below(root.variable, starts)
-        name = self._frames.frames.names.new()
-        if worth is None:
-            frame = starts.frame.agg(fn.count(fn.lit(1)).alias(name))
+        name, children = self._frames.frames.names.new(), self._children.get(root.variable, [])
+        if not children:
+            frame = self._frames.find_nodes(root).frame.agg(fn.count(fn.lit(1)).alias(name))
         else:
-            on = list(zip(entity.identity, worth.columns[:2], strict=True))
-            frame = join(starts.frame, worth, on).agg(
-                sum_counts(fn.col(worth.columns[2])).alias(name)
-            )
+            led = self._lead_from_root(root, children)
+            frame = led.frame.agg(led.total.alias(name))
         return frame.filter(fn.col(name) > 0)
 
-    def _weigh_below(self, variable: str, starts: EntityFrame) -> "DataFrame | None":
-        """Return for nodes, by id and type, how often everything below a variable occurs."""
-        found: DataFrame | None = None
-        for child in self._children.get(variable, ()):
-            more = self._weigh_expand(child, starts)
-            if found is None:
-                found = more
-                continue
-            on = list(zip(found.columns[:2], more.columns[:2], strict=True))
-            one, other = (fn.col(each.columns[2]) for each in (found, more))
-            name = self._frames.frames.names.new()
-            both = join(found, more, on)
-            found = both.select(*found.columns[:2], check_count(one * other).alias(name))
-        return found
+    def _lead_from_root(self, root: NodeScan, children: Sequence[Expand]) -> _Led:
+        """Return a row for each edge that leads on from a variable, with all below both."""
+        first, *rest = children
+        if is_whole(root) and all(map(is_one_hop, children)):
+            # An edge never begins at a node that is not there.
+            starts: Starts = EntityType(EntityKind.NODE, root.types)
+            led = self._lead(first, starts)
+        else:
+            matches = self._frames.find_nodes(root)
+            entity = matches.entities[root.variable]
+            starts = EntityFrame(matches.frame.select(list(entity.identity)), entity)
+            led = self._lead(first, starts)
+            on = list(zip(entity.identity, led.start.identity, strict=True))
+            led = replace(led, frame=join(starts.frame, led.frame, on))
+        for worth in self._weigh_all(rest, starts, once=False):
+            led = led.multiply(led.start, worth)
+        return led
 
-    def _weigh_expand(self, expand: Expand, starts: EntityFrame) -> "DataFrame":
-        """Return for nodes how often an expand leads on from each; others are missing."""
+    def _lead(self, expand: Expand, starts: Starts) -> _Led:
+        """Return where an expand leads, with how often everything below its target occurs."""
         linked = self._frames.link(expand, starts)
-        worth = self._weigh_below(expand.target, EntityFrame(linked.frame, linked.end))
-        frame, total = linked.frame, fn.count(fn.lit(1))
-        if worth is not None:
-            on = list(zip(linked.end.identity, worth.columns[:2], strict=True))
-            frame, total = join(frame, worth, on), sum_counts(fn.col(worth.columns[2]))
-        names, start = self._frames.frames.names.new_list(3), linked.start
-        if len(start.kind.types) > 1:
-            return frame.groupBy(*start.identity).agg(total).toDF(*names)
+        led = _Led(linked.frame, linked.start)
+        children = self._children.get(expand.target, ())
+        for worth in self._weigh_all(children, EntityFrame(linked.frame, linked.end), once=False):
+            led = led.multiply(linked.end, worth)
+        return led
+
+    def _weigh_all(
+        self, expands: Sequence[Expand], starts: Starts, *, once: bool
+    ) -> "Iterator[DataFrame]":
+        """Yield for nodes, by id and type, how often each of some expands leads on from them.
+
+        With `once` no node is there twice.
+        """
+        for at, expand in enumerate(expands):
+            kind = starts if isinstance(starts, EntityType) else starts.entity.kind
+            nodes = self._count(kind.types)
+            if once or at > 0 or not self._is_light(expand, nodes):
+                worth = self._weigh_expand(expand, starts)
+                yield worth.hint("broadcast") if nodes <= _MOST_SENT else worth
+            else:
+                linked = self._frames.link(expand, starts)
+                yield self._named(linked.frame, linked.start, fn.lit(1).cast("bigint"))
+
+    def _is_light(self, expand: Expand, nodes: int) -> bool:
+        """Return whether the edges from each of so many nodes are few, and lead no further."""
+        is_last = is_one_hop(expand) and expand.target not in self._children
+        return is_last and self._count({step.edge for step in expand.steps}) < _FEW_EACH * nodes
+
+    def _count(self, types: Iterable[str]) -> int:
+        return sum(map(self._frames.frames.reader.count, types))
+
+    def _weigh_expand(self, expand: Expand, starts: Starts) -> "DataFrame":
+        """Return for nodes how often an expand leads on from each; others are missing."""
+        led, name = self._lead(expand, starts), self._frames.frames.names.new()
+        start, kinds = led.start, led.start.kind.types
         # Of one type, the ids are all that tells nodes apart, and a shorter key takes less time.
-        number = fn.lit(self._frames.frames.reader.number(start.kind.types[0]))
-        found = frame.groupBy(start.id).agg(total.alias(names[2]))
-        return found.select(fn.col(start.id).alias(names[0]), number.alias(names[1]), names[2])
+        keys = start.identity if len(kinds) > 1 else (start.id,)
+        counted = led.frame.groupBy(*keys).agg(led.total.alias(name))
+        return self._named(counted, start, fn.col(name))
+
+    def _named(self, frame: "DataFrame", start: EntityColumns, times: "Column") -> "DataFrame":
+        """Return nodes, by id and type, with how often each counts, under new names."""
+        names, kinds = self._frames.frames.names.new_list(3), start.kind.types
+        number = fn.col(start.type)
+        if len(kinds) == 1:
+            number = fn.lit(self._frames.frames.reader.number(kinds[0]))
+        return frame.select(
+            fn.col(start.id).alias(names[0]), number.alias(names[1]), times.alias(names[2])
+        )
 
 
 def repeat_rows(matches: FrameMatches) -> FrameMatches:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import functions as fn
@@ -18,6 +18,7 @@ from omnigraph.read.reader import DirectedEdge, Leg, Reader, find_ways
 from omnigraph.read.spark.copies import ENDS, Copied, Copies, MostEdges, count_pairs
 from omnigraph.read.spark.matches import ColumnNames, EntityColumns, TypedProperty
 from omnigraph.schema.catalog import EdgeType, column_name
+from omnigraph.schema.types import INTEGERS, is_text
 from omnigraph.spark.connector import to_arrow_schema, to_spark_schema, to_spark_type
 from omnigraph.storage.reading import read_columns
 
@@ -38,6 +39,10 @@ class EntityFrame:
 
     frame: "DataFrame"
     entity: EntityColumns
+
+
+# Where steps begin: at some nodes, or at all of a kind.
+Starts: TypeAlias = EntityFrame | EntityType
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +83,37 @@ class SnapshotFrames:
 
     def scan(self, kind: EntityType, fields: Iterable[TypedProperty]) -> EntityFrame:
         """Return all rows of some types with these properties; null where a type lacks one."""
-        wanted = [item for item in dict.fromkeys(fields) if item[0] != "id"]
+        asked = [item for item in dict.fromkeys(fields) if item[0] != "id"]
+        # What is compared with a number is read, so that Spark can leave out parts of a file.
+        ids = [item for item in asked if is_text(item[1]) and self.is_told(kind, item)]
+        wanted = [item for item in asked if item not in ids]
         names = self.names.new_list(2 + len(wanted))
         parts = [self._read_type(name, wanted, names) for name in kind.types]
         frame = self._union(parts, wanted, names)
-        own = dict(zip(wanted, names[2:], strict=True))
+        own = dict(zip(wanted, names[2:], strict=True)) | dict.fromkeys(ids, names[0])
         return EntityFrame(frame, EntityColumns(kind, names[0], names[1], own))
+
+    def is_told(self, kind: EntityType, item: TypedProperty) -> bool:
+        """Return whether the ids of nodes tell a property: it is the key, a text or an integer."""
+        name, own = item
+        if kind.kind is not EntityKind.NODE or not (is_text(own) or own in INTEGERS):
+            return False
+        return all(
+            stored.key == (name,) and stored.column(name) == own
+            for stored in map(self.reader.stored, kind.types)
+        )
+
+    def tell(
+        self, frame: "DataFrame", entity: EntityColumns, items: Sequence[TypedProperty]
+    ) -> EntityFrame:
+        """Return a frame with the properties of a variable that its ids tell."""
+        numbers = [item for item in items if not is_text(item[1])]
+        names = self.names.new_list(len(numbers))
+        own = dict(entity.properties) | dict.fromkeys(items, entity.id)
+        own |= dict(zip(numbers, names, strict=True))
+        values = [fn.col(entity.id).cast(to_spark_type(kind)) for _, kind in numbers]
+        rows = frame.select("*", *_named(values, names)) if values else frame
+        return EntityFrame(rows, replace(entity, properties=own))
 
     def pairs(
         self,

@@ -59,7 +59,7 @@ from omnigraph.read.spark.computing import ask_every_row
 from omnigraph.read.spark.copies import Copies
 from omnigraph.read.spark.counting import FrameCounter, repeat_rows
 from omnigraph.read.spark.expressions import FrameExpressions, evaluate_fixed, unify_zeros
-from omnigraph.read.spark.frames import FEW_ROWS, EntityFrame, LinkFrame, SnapshotFrames
+from omnigraph.read.spark.frames import FEW_ROWS, EntityFrame, LinkFrame, SnapshotFrames, Starts
 from omnigraph.read.spark.grouping import FIXED, drop_duplicates, group, project
 from omnigraph.read.spark.hops import walk
 from omnigraph.read.spark.matches import (
@@ -82,6 +82,8 @@ from omnigraph.read.spark.usage import (
     find_path_parts,
     find_properties,
     find_variables,
+    is_one_hop,
+    is_whole,
 )
 from omnigraph.schema.types import BOOL, I64
 
@@ -183,7 +185,9 @@ class _Lowering:
                     tally.add(operator)
                     self._bind(operator)
                     continue
-            elif tally.is_pending and not can_precede_counting(operator):
+            elif tally.is_pending and not (
+                matches.every is None and can_precede_counting(operator)
+            ):
                 matches = tally.apply(matches)
             following = operators[at + 1] if at + 1 < len(operators) else None
             if isinstance(operator, Rank):
@@ -200,6 +204,9 @@ class _Lowering:
         self, matches: FrameMatches, operator: Operator, following: Operator | None
     ) -> FrameMatches:
         match operator:
+            case NodeScan() if self._is_led_on(matches, operator, following):
+                self._made.begin(operator.variable, self._count(self._bind(operator).types))
+                return replace(matches, every=operator)
             case NodeScan() | Expand() | Path():
                 return self._bind_variables(matches, operator)
             case Filter(predicate):
@@ -252,7 +259,7 @@ class _Lowering:
                 self._made.add_any()
                 shown = self._parts.get(operator.path.name, ())
                 found = find_paths(self._execution, self.frames, matches, operator, shown)
-                return found if operator.closes else self._add_properties(found, operator.target)
+                return found if operator.closes else self.add_properties(found, operator.target)
 
     def _expressions(self, matches: FrameMatches) -> FrameExpressions:
         return FrameExpressions(self._execution, matches)
@@ -379,7 +386,29 @@ class _Lowering:
                 matches = self._search.match_text(matches, part)
         return matches
 
+    def _is_led_on(self, matches: FrameMatches, scan: NodeScan, following: Operator | None) -> bool:
+        """Return whether the edges that lead on from the nodes of a scan tell all about them.
+
+        So it is when all nodes of a type are scanned and nothing is read but what their ids tell:
+        an edge never begins or ends at a node that is not there.
+        """
+        if matches is not self._one or not is_whole(scan):
+            return False
+        if not isinstance(following, Expand) or following.closes:
+            return False
+        if following.source != scan.variable or not is_one_hop(following):
+            return False
+        kind = EntityType(EntityKind.NODE, scan.types)
+        fields = self._fields.get(scan.variable, ())
+        return all(item[0] == "id" or self.frames.is_told(kind, item) for item in fields)
+
+    def is_one(self, matches: FrameMatches) -> bool:
+        """Return whether the rows are the one row that every plan begins with."""
+        return matches is self._one
+
     def _follow_edges(self, matches: FrameMatches, expand: Expand) -> FrameMatches:
+        if matches.every is not None:
+            return self._begin_along(matches.every, expand)
         source = matches.entities[expand.source]
         if expand.closes:
             return self._keep_joined(matches, expand, source, matches.entities[expand.target])
@@ -388,10 +417,22 @@ class _Lowering:
         edges = self._count(step.edge for step in expand.steps)
         rows = self._sent_if_few(matches, edges).frame
         self._made.expand(expand.source, expand.target, linked.most)
-        found = matches.bind(join(rows, linked.frame, on), expand.target, linked.end)
+        return self._bind_ends(replace(matches, frame=join(rows, linked.frame, on)), expand, linked)
+
+    def _begin_along(self, scan: NodeScan, expand: Expand) -> FrameMatches:
+        """Return where an expand leads from all nodes of a scan."""
+        source = EntityType(EntityKind.NODE, scan.types)
+        linked = self._link(expand, source, self._bind(expand))
+        self._made.expand(expand.source, expand.target, linked.most)
+        starts = FrameMatches(linked.frame, {scan.variable: linked.start})
+        return self._bind_ends(self.add_properties(starts, scan.variable), expand, linked)
+
+    def _bind_ends(self, matches: FrameMatches, expand: Expand, linked: LinkFrame) -> FrameMatches:
+        """Return the rows with the target of an expand, and with its edge, as far as both fit."""
+        found = matches.bind(matches.frame, expand.target, linked.end)
         if linked.edge is not None and expand.edge_variable is not None:
             found = found.bind(found.frame, expand.edge_variable, linked.edge)
-        found = self._add_properties(found, expand.target)
+        found = self.add_properties(found, expand.target)
         return self._filter(found, (*expand.filters, *expand.edge_filters))
 
     def _sent_if_few(self, matches: FrameMatches, others: int) -> FrameMatches:
@@ -417,24 +458,25 @@ class _Lowering:
         return self._filter(found, expand.edge_filters)
 
     def _link(
-        self, expand: Expand, starts: EntityFrame, target: EntityType, *, repeated: bool = False
+        self, expand: Expand, starts: Starts, target: EntityType, *, repeated: bool = False
     ) -> LinkFrame:
         """Return where the steps of an expand lead from some nodes, or from all.
 
         With `repeated` two nodes may be joined more than once.
         """
-        source = starts.entity.kind
+        source = starts if isinstance(starts, EntityType) else starts.entity.kind
         if expand.edge_variable is not None:
             fields = self._fields.get(expand.edge_variable, ())
             linked = self.frames.edges(expand.steps, source, target, fields)
             assert linked.edge is not None
             self._execution.bind(expand.edge_variable, linked.edge.kind.types)
             return linked
-        if expand.hops.minimum == 1 and expand.hops.maximum == 1:
+        if is_one_hop(expand):
             return self.frames.pairs(expand.steps, source, target, repeated=repeated)
+        assert isinstance(starts, EntityFrame)
         return walk(self.frames, starts, expand, target)
 
-    def link(self, expand: Expand, starts: EntityFrame) -> LinkFrame:
+    def link(self, expand: Expand, starts: Starts) -> LinkFrame:
         """Return where an expand leads from some nodes, or from all, as far as its filters hold."""
         linked = self._link(expand, starts, EntityType(EntityKind.NODE, expand.types))
         filters = (*expand.filters, *expand.edge_filters)
@@ -443,19 +485,25 @@ class _Lowering:
         entities = {expand.target: linked.end}
         if linked.edge is not None and expand.edge_variable is not None:
             entities[expand.edge_variable] = linked.edge
-        found = self._add_properties(FrameMatches(linked.frame, entities), expand.target)
+        found = self.add_properties(FrameMatches(linked.frame, entities), expand.target)
         return replace(linked, frame=self._filter(found, filters).frame)
 
-    def _add_properties(self, matches: FrameMatches, variable: str) -> FrameMatches:
+    def add_properties(self, matches: FrameMatches, variable: str) -> FrameMatches:
         """Return the rows with the properties of a variable that the plan reads."""
-        entity, fields = matches.entities[variable], self._fields.get(variable, ())
-        if all(name == "id" for name, _ in fields):
-            return matches
-        found = self.frames.scan(entity.kind, fields)
-        on = list(zip(entity.identity, found.entity.identity, strict=True))
-        own = EntityColumns(entity.kind, *entity.identity, found.entity.properties)
-        self._made.look_up(variable)
-        return matches.bind(join(matches.frame, found.frame, on), variable, own)
+        entity = matches.entities[variable]
+        fields = [item for item in self._fields.get(variable, ()) if item[0] != "id"]
+        told = [item for item in fields if self.frames.is_told(entity.kind, item)]
+        rest = [item for item in fields if item not in told]
+        if rest:
+            found = self.frames.scan(entity.kind, rest)
+            on = list(zip(entity.identity, found.entity.identity, strict=True))
+            own = EntityColumns(entity.kind, *entity.identity, found.entity.properties)
+            self._made.look_up(variable)
+            matches = matches.bind(join(matches.frame, found.frame, on), variable, own)
+        if told:
+            known = self.frames.tell(matches.frame, matches.entities[variable], told)
+            matches = matches.bind(known.frame, variable, known.entity)
+        return matches
 
     # Blocks
 

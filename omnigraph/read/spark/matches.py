@@ -12,6 +12,7 @@ from pyspark.sql import functions as fn
 
 from omnigraph.frozen import dataclass
 from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, ResultType, TextMatch
+from omnigraph.query.plan import NodeScan
 from omnigraph.schema.types import ValueType
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class ColumnNames:
 class EntityColumns:
     """The columns that hold a variable: its id, the number of its type, and some properties.
 
-    The id and the type are null when the variable is not bound.
+    The id and the type are null when the variable is not bound. A key that is one text is its id.
     """
 
     kind: EntityType
@@ -65,7 +66,7 @@ class EntityColumns:
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns of the variable."""
-        return (self.id, self.type, *self.properties.values())
+        return tuple(dict.fromkeys((self.id, self.type, *self.properties.values())))
 
     def column_of(self, item: TypedProperty) -> str:
         """Return the column of a property."""
@@ -90,7 +91,8 @@ class ComputedColumn:
 class FrameMatches:
     """Rows with variables and computed columns. A row of weight n stands for n equal rows.
 
-    About as many rows are `expected`, and there are never more than `most`; None is not known.
+    About as many rows are `expected`, and there are never more than `most`; None is not known. Of
+    `every`, a scan of all nodes, the rows are still to be made by the expand that follows it.
     """
 
     frame: "DataFrame"
@@ -100,6 +102,7 @@ class FrameMatches:
     found: Mapping[TextMatch, str] = field(default_factory=dict)
     expected: float | None = None
     most: int | None = None
+    every: NodeScan | None = None
 
     def bind(self, frame: "DataFrame", variable: str, entity: EntityColumns) -> "FrameMatches":
         """Return these matches in `frame`, which holds one more variable."""
