@@ -7,6 +7,7 @@ java       which Java runs Spark: the one of JAVA_HOME, one on the PATH, or the 
 gateway    the JVM of Spark's driver, started with no shell between; it ends with this process
 runner     runs pure tasks over items, on Spark or in this process, with the same results
 job        a Spark job that reports how far it is, can be cancelled, and fails in our words
+origins    operations on frames that PySpark does not remember the line of
 interrupt  ctrl-C cancels the jobs of Spark and is then a KeyboardInterrupt, as always
 progress   what long work reports while it runs
 deadline   until when long work may run, and whether anybody still waits for it

@@ -48,7 +48,7 @@ def run_with(
 ) -> pa.Table:
     """Return what an algorithm says of each node, by id, computed by a session."""
     scope = call.on(snapshot.catalog)
-    own, _ = open_session(scope.count_rows(snapshot), spark)
+    own = open_session(scope.count_rows(snapshot), spark).spark
     frames = SnapshotFrames(own, SparseReader(snapshot, {}))
     work = _Work(Tag(own), deadline, frames, scope)
     match call.algorithm:

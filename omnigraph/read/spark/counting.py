@@ -12,7 +12,7 @@ from omnigraph.query.plan import Expand, NodeScan
 from omnigraph.read.spark.frames import EntityFrame, LinkFrame, SnapshotFrames, Starts
 from omnigraph.read.spark.matches import EntityColumns, FrameMatches, join
 from omnigraph.read.spark.overflow import check_count, sum_counts
-from omnigraph.read.spark.usage import is_one_hop, is_whole
+from omnigraph.read.spark.usage import is_one_hop
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -36,6 +36,9 @@ class PatternFrames(Protocol):
 
     def link(self, expand: Expand, starts: Starts) -> LinkFrame:
         """Return where an expand leads from some nodes, as far as its filters hold."""
+
+    def keep_point(self, matches: FrameMatches, scan: NodeScan) -> FrameMatches:
+        """Return the rows whose node is the one that a scan wants, if it wants one."""
 
     def add_properties(self, matches: FrameMatches, variable: str) -> FrameMatches:
         """Return the rows with the properties of a variable that the plan reads."""
@@ -116,6 +119,7 @@ class FrameCounter:
         node, number, weight = worth.columns
         entity = EntityColumns(kind, node, number)
         found = FrameMatches(worth, {scan.variable: entity}, weight=weight)
+        found = self._frames.keep_point(found, scan)
         return self._frames.add_properties(found, scan.variable)
 
     def _multiply(self, matches: FrameMatches, frame: "DataFrame", times: "Column") -> FrameMatches:
@@ -136,10 +140,12 @@ class FrameCounter:
     def _lead_from_root(self, root: NodeScan, children: Sequence[Expand]) -> _Led:
         """Return a row for each edge that leads on from a variable, with all below both."""
         first, *rest = children
-        if is_whole(root) and all(map(is_one_hop, children)):
+        if not root.filters and all(map(is_one_hop, children)):
             # An edge never begins at a node that is not there.
             starts: Starts = EntityType(EntityKind.NODE, root.types)
             led = self._lead(first, starts)
+            rows = FrameMatches(led.frame, {root.variable: led.start})
+            led = replace(led, frame=self._frames.keep_point(rows, root).frame)
         else:
             matches = self._frames.find_nodes(root)
             entity = matches.entities[root.variable]

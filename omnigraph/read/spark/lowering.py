@@ -83,7 +83,6 @@ from omnigraph.read.spark.usage import (
     find_properties,
     find_variables,
     is_one_hop,
-    is_whole,
 )
 from omnigraph.schema.types import BOOL, I64
 
@@ -205,7 +204,8 @@ class _Lowering:
     ) -> FrameMatches:
         match operator:
             case NodeScan() if self._is_led_on(matches, operator, following):
-                self._made.begin(operator.variable, self._count(self._bind(operator).types))
+                self._bind(operator)
+                self._made.begin(operator.variable, self._count_found(operator))
                 return replace(matches, every=operator)
             case NodeScan() | Expand() | Path():
                 return self._bind_variables(matches, operator)
@@ -322,11 +322,15 @@ class _Lowering:
         """Return the nodes that a scan finds."""
         kind = self._bind(scan)
         found = self.frames.scan(kind, self._fields.get(scan.variable, ()))
-        frame = found.frame
-        if scan.point is not None:
-            ids = point_ids(self._execution, scan, scan.point)
-            frame = frame.filter(self._is_one_of(found.entity, ids))
-        return self._filter(FrameMatches(frame, {scan.variable: found.entity}), scan.filters)
+        rows = self.keep_point(FrameMatches(found.frame, {scan.variable: found.entity}), scan)
+        return self._filter(rows, scan.filters)
+
+    def keep_point(self, matches: FrameMatches, scan: NodeScan) -> FrameMatches:
+        """Return the rows whose node is the one that a scan wants, if it wants one."""
+        if scan.point is None:
+            return matches
+        ids = point_ids(self._execution, scan, scan.point)
+        return matches.filter(self._is_one_of(matches.entities[scan.variable], ids))
 
     def _count_found(self, scan: NodeScan) -> int:
         """Return how many nodes a scan finds at most."""
@@ -389,10 +393,10 @@ class _Lowering:
     def _is_led_on(self, matches: FrameMatches, scan: NodeScan, following: Operator | None) -> bool:
         """Return whether the edges that lead on from the nodes of a scan tell all about them.
 
-        So it is when all nodes of a type are scanned and nothing is read but what their ids tell:
-        an edge never begins or ends at a node that is not there.
+        So it is when nothing is read or asked of them but what their ids tell: an edge never
+        begins or ends at a node that is not there.
         """
-        if matches is not self._one or not is_whole(scan):
+        if matches is not self._one or scan.filters:
             return False
         if not isinstance(following, Expand) or following.closes:
             return False
@@ -425,6 +429,7 @@ class _Lowering:
         linked = self._link(expand, source, self._bind(expand))
         self._made.expand(expand.source, expand.target, linked.most)
         starts = FrameMatches(linked.frame, {scan.variable: linked.start})
+        starts = self.keep_point(starts, scan)
         return self._bind_ends(self.add_properties(starts, scan.variable), expand, linked)
 
     def _bind_ends(self, matches: FrameMatches, expand: Expand, linked: LinkFrame) -> FrameMatches:

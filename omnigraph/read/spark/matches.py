@@ -194,4 +194,5 @@ def join_null_safe(
 
 
 def _all_true(tests: "Iterable[Column]") -> "Column":
-    return reduce(and_, tests, fn.lit(col=True))
+    found = list(tests)
+    return reduce(and_, found) if found else fn.lit(col=True)

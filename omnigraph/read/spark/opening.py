@@ -1,10 +1,13 @@
 """Opening: a session of Spark beside the given one, configured for the rows of one question."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
+from omnigraph.frozen import dataclass
 from omnigraph.read.spark.frames import FEW_ROWS
 from omnigraph.spark.connector import register
-from omnigraph.spark.session import count_task_slots
+from omnigraph.spark.session import count_task_slots, is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,23 +32,54 @@ _ALWAYS = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
+_SLICES = "spark.sql.shuffle.partitions"
+# Sessions for few rows and for many that no question uses, by the session that they are beside.
+_idle: "WeakKeyDictionary[SparkSession, tuple[list[SparkSession], list[SparkSession]]]"
+_idle = WeakKeyDictionary()
+_MOST_IDLE = 4
 
 
-def open_session(rows: float, spark: "SparkSession") -> "tuple[SparkSession, int]":
-    """Return a session for about so many rows, and the number of slices they are divided into."""
-    if rows < FEW_ROWS:  # not worth dividing, nor compiling code for
-        slices, more = 1, _WITHOUT_CODE
-    else:
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """A session `beside` another for one question, whose rows are divided into so many slices."""
+
+    spark: "SparkSession"
+    beside: "SparkSession"
+    slices: int
+
+    def set_compiled(self, *, whole_stages: bool) -> None:
+        """Let Spark make code for whole stages or not, and with it read copies by columns."""
+        self.spark.conf.set(_WHOLE_STAGE, str(whole_stages and self.slices > 1).lower())
+
+    def give_back(self) -> None:
+        """Let another question have the session: Spark takes long to make one."""
+        idle = _idle_beside(self.beside, self.slices)
+        # A server forgets a session that is idle for long.
+        if len(idle) < _MOST_IDLE and not is_connect(self.spark):
+            idle.append(self.spark)
+
+
+def open_session(rows: float, spark: "SparkSession") -> OpenSession:
+    """Return a session for about so many rows."""
+    slices = 1  # few rows are not worth dividing, nor compiling code for
+    if rows >= FEW_ROWS:
         slices = int(min(max(count_task_slots(spark), rows // _SLICE_ROWS), _MOST_SLICES))
-        more = _DIVIDED
-    conf = {**_ALWAYS, **more, "spark.sql.shuffle.partitions": str(slices)}
+    try:
+        own = _idle_beside(spark, slices).pop()
+    except IndexError:
+        own = _make_session(spark, _WITHOUT_CODE if slices == 1 else _DIVIDED)
+    own.conf.set(_SLICES, str(slices))
+    return OpenSession(own, spark, slices)
+
+
+def _idle_beside(spark: "SparkSession", slices: int) -> "list[SparkSession]":
+    few, many = _idle.setdefault(spark, ([], []))
+    return few if slices == 1 else many
+
+
+def _make_session(spark: "SparkSession", more: Mapping[str, str]) -> "SparkSession":
     own = spark.newSession()
-    for name, value in conf.items():
+    for name, value in {**_ALWAYS, **more}.items():
         own.conf.set(name, value)
     register(own)
-    return own, slices
-
-
-def set_compiled(own: "SparkSession", *, whole_stages: bool) -> None:
-    """Let Spark make code for whole stages or not, and with it read copies by columns."""
-    own.conf.set(_WHOLE_STAGE, str(whole_stages).lower())
+    return own

@@ -1,7 +1,7 @@
 """Query: the rows of a read plan from Spark, as Arrow batches made while they are read."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -13,17 +13,18 @@ from omnigraph.data.result import ResultStream
 from omnigraph.errors import BudgetError, CancelledError, SparkError
 from omnigraph.frozen import dataclass
 from omnigraph.query.plan import ReadPlan
-from omnigraph.read.execution import PlanRequest
+from omnigraph.read.execution import Execution, PlanRequest
 from omnigraph.read.planner.planner import arrange_plan, expect_rows
 from omnigraph.read.road import count_rows_read
 from omnigraph.read.spark.computing import find_uncomputable
 from omnigraph.read.spark.copies import Copies
 from omnigraph.read.spark.lowering import LoweredPlan, lower
-from omnigraph.read.spark.opening import open_session, set_compiled
+from omnigraph.read.spark.opening import OpenSession, open_session
 from omnigraph.read.spark.overflow import find_overflow
 from omnigraph.read.sparse_reader import SparseReader
 from omnigraph.spark.choice import default_settings
 from omnigraph.spark.job import Tag, failed_job
+from omnigraph.spark.origins import without_origins
 from omnigraph.spark.session import is_connect, session
 from omnigraph.spark.settings import SparkSettings
 from omnigraph.versioning.snapshot import Snapshot
@@ -60,13 +61,13 @@ def stream_plan(
     copies = Copies.beside(topology)
     plan = arrange_plan(plan, snapshot, topology, request.params).plan
     expected = expect_rows(plan, snapshot, topology, request.params)
-    own, slices = open_session(max(count_rows_read(plan, snapshot), *expected), spark)
-    watch = _Watch(Tag(own), request)
+    opened = open_session(max(count_rows_read(plan, snapshot), *expected), spark)
+    watch = _Watch(Tag(opened.spark), request)
 
     def lowered(copies: Copies | None) -> LoweredPlan:
         execution = request.start(SparseReader(snapshot, {}))
-        found = watch.over(lambda: lower(execution, plan, own, slices, copies, expected))
-        set_compiled(own, whole_stages=found.narrow and slices > 1)
+        found = watch.over(lambda: _lower(execution, plan, opened, copies, expected))
+        opened.set_compiled(whole_stages=found.narrow)
         return found
 
     def lowered_again(failed: SparkError) -> LoweredPlan:
@@ -80,7 +81,24 @@ def stream_plan(
     except SparkError as failed:
         found = lowered_again(failed)
     batches = _read_batches(found, watch, lowered_again)
-    return ResultStream(plan.name, found.pack.schema, batches)
+    return ResultStream(plan.name, found.pack.schema, _ended(batches, opened))
+
+
+def _lower(
+    execution: Execution,
+    plan: ReadPlan,
+    opened: OpenSession,
+    copies: Copies | None,
+    expected: Sequence[float],
+) -> LoweredPlan:
+    with without_origins():
+        return lower(execution, plan, opened.spark, opened.slices, copies, expected)
+
+
+def _ended(batches: Iterator[pa.RecordBatch], opened: OpenSession) -> Iterator[pa.RecordBatch]:
+    """Yield batches, and give a session back when all were read."""
+    yield from batches
+    opened.give_back()
 
 
 def _read_batches(

@@ -73,11 +73,6 @@ def is_one_hop(expand: Expand) -> bool:
     return expand.hops.minimum == 1 and expand.hops.maximum == 1
 
 
-def is_whole(scan: NodeScan) -> bool:
-    """Return whether a scan finds all nodes of its types."""
-    return not scan.filters and scan.point is None
-
-
 def can_fail(operator: Operator) -> bool:
     """Return whether an operator itself computes something that has no result for some rows.
 
