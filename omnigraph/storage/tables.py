@@ -234,6 +234,8 @@ class Tables:
         seen = None if known is None else self._look_again(path, known[0])
         if known is None or seen is None:
             return self._found(path)
+        if seen is known[0]:
+            return known[1]
         if seen.version == known[1].version:
             return self._sighted(known[1], seen)
         return self._sighted(self.open(path, seen.version), seen)
