@@ -24,6 +24,7 @@ OURS, PEERS = "omnigraph", ("ladybug", "duckdb")
 PACKAGES = ["duckdb", "ladybug", "lancedb", "numpy", "pyarrow", "pylance"]
 COLD = (TWO_HOPS, PATHS, NINE[0], NINE[3], NINE[4])
 LEAST_RUNS = 7
+_ASIDE = "aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,29 +118,39 @@ class _Social:
         return self._compared((TWO_HOPS, *HOPS))
 
     def after_commit(self) -> dict[str, object]:
-        """Read warm, and then each time right after a commit of one edge."""
+        """Read warm, each time right after a commit of one edge, and after one of another branch.
+
+        The last has nothing new to read, and says what it takes that the processor did something
+        else meanwhile.
+        """
         ours, peer = OmniGraph(self._copy()), self.systems["duckdb"]
         assert isinstance(peer, DuckDb)
         strangers = _strangers(peer, 2 * self.runs)
+        ours.graph.create_branch(_ASIDE)
         found: dict[str, object] = {}
         for question in (TWO_HOPS, PATHS):
             warm = measure(partial(ours.ask, question), runs=self.runs, warm_up=3)
-            commits, reads = [], []
+            commits, reads, elsewhere = [], [], []
             for _ in range(self.runs):
                 number = strangers.pop()
                 commits.append(seconds(partial(_follow, ours, number)))
                 reads.append(seconds(partial(ours.ask, question)))
+                _follow(ours, number, _ASIDE)
+                elsewhere.append(seconds(partial(ours.ask, question)))
                 peer.connection.execute(
                     "INSERT INTO follows VALUES ($seed, $number)", SEED | {"number": number}
                 )
             _check(question, {OURS: ours.ask(question), "duckdb": peer.ask(question)})
             name, after = f"after_commit_{question.name}", timing(reads)
+            beside = timing(elsewhere)
             found |= {
                 f"{name}_warm": warm,
                 f"{name}_next": after,
+                f"{name}_elsewhere": beside,
                 f"{name}_commit": timing(commits),
             }
             found[f"{name}_over_warm"] = over(after, warm)
+            found[f"{name}_over_elsewhere"] = over(after, beside)
         return found
 
     def _compared(self, questions: tuple[Question, ...]) -> dict[str, object]:
@@ -163,9 +174,9 @@ class _Social:
         return root
 
 
-def _follow(ours: OmniGraph, number: int) -> None:
+def _follow(ours: OmniGraph, number: int, branch: str = "main") -> None:
     edge = {"edge": "Follows", "from": str(SEED["seed"]), "to": str(number)}
-    ours.graph.load(json.dumps(edge), engine="inline")
+    ours.graph.load(json.dumps(edge), branch=branch, engine="inline")
 
 
 def _strangers(peer: DuckDb, count: int) -> list[int]:

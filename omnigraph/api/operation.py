@@ -64,14 +64,18 @@ def check_fields(operation: "Operation[Any]") -> None:
         value = getattr(operation, name)
         if value is None and takes_null:
             continue
-        is_flag = isinstance(value, bool) and bool not in kinds
         # An age is a text in a request, and a timedelta at hand.
-        if is_flag or not isinstance(value, (*kinds, timedelta)):
+        if type(value) not in kinds and not _is_of(value, (*kinds, timedelta)):
             wanted = " or ".join(kind.__name__ for kind in kinds)
             raise InputError(f"'{each.encode_name}' is a {wanted}, not a {type(value).__name__}")
-        if isinstance(value, str | list) and name not in _ANY_TEXT:
+        if isinstance(value, (str, list)) and name not in _ANY_TEXT:
             for text in [value] if isinstance(value, str) else value:
                 _check_text(each.encode_name, text)
+
+
+def _is_of(value: object, kinds: tuple[type, ...]) -> bool:
+    """Return whether a value is of one of some types; a flag is no number."""
+    return isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
 
 
 @cache
@@ -319,11 +323,13 @@ class PlaceOperation(Operation[R], Generic[R], frozen=True, kw_only=True):
     @property
     def place(self) -> str:
         """The branch, commit or tag; `main` when none is named."""
-        if self.branch is not None and self.snapshot is not None:
+        if self.snapshot is None:
+            return MAIN if self.branch is None else self.branch
+        if self.branch is not None:
             raise InputError(
                 "a branch and a snapshot exclude each other", hint="leave one of them out"
             )
-        return named_or_main(self.snapshot, self.branch)
+        return self.snapshot
 
 
 def page_of(

@@ -21,7 +21,7 @@ from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan
 from omnigraph.read.answer import answer
 from omnigraph.read.execution import Budget, PlanRequest
-from omnigraph.read.operators.project import result_schema
+from omnigraph.read.operators.project import result_shape
 from omnigraph.versioning.snapshot import Snapshot
 
 OPTIONS = ("path", "query", "name", "params", *PLACES)
@@ -58,7 +58,7 @@ class PinnedQuery:
     @cached_property
     def arrow_schema(self) -> pa.Schema:
         """The columns of the result in types that Spark has."""
-        found = result_schema(self._plan.columns, self._snapshot.catalog)
+        found = result_shape(self._plan.columns, self._snapshot.catalog).schema
         return pa.schema([(field.name, _spark_type(field.type)) for field in found])
 
     @property

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 from omnigraph.errors import Code, ParamsError
 from omnigraph.frozen import dataclass
@@ -23,7 +24,7 @@ def bind_params(plan: Plan, given: Mapping[str, object]) -> dict[str, Value | No
     Raises ParamsError with every parameter that is missing, unknown, null or of another type.
     """
     problems = Problems()
-    declared = {param.name: param.type for param in plan.params}
+    declared, counts = _declared(_Same(plan))
     for name in given:
         if name not in declared:
             hint = problems.nearest(name, declared)
@@ -42,7 +43,8 @@ def bind_params(plan: Plan, given: Mapping[str, object]) -> dict[str, Value | No
         else:
             hint = f"{plan.name} needs a value of type {kind}"
             problems.report(Code.MISSING_PARAM, None, f"'${name}' is missing", hint)
-    _check_bounds(plan, bound, problems)
+    if counts:
+        _check_bounds(counts, bound, problems)
     if problems.total:
         raise ParamsError(problems.items, total=problems.total)
     return bound
@@ -74,9 +76,11 @@ def _coerce_param(name: str, value: object, kind: TypeRef, problems: Problems) -
         return None
 
 
-def _check_bounds(plan: Plan, bound: Mapping[str, Value | None], problems: Problems) -> None:
+def _check_bounds(
+    counts: "tuple[_Count, ...]", bound: Mapping[str, Value | None], problems: Problems
+) -> None:
     """Report numbers that are too small or too large for what the query does with them."""
-    for param, what, least, most in _count_params(_Same(plan)):
+    for param, what, least, most in counts:
         value = bound.get(param.name)
         if isinstance(value, int) and not least <= value <= most:
             message = f"'${param.name}' is used as {what} and must be at least {least}"
@@ -98,13 +102,17 @@ class _Same:
         return isinstance(other, _Same) and self.plan is other.plan
 
 
+# A parameter that is used as a count, what it counts, and its bounds.
+_Count: TypeAlias = tuple[ParamRef, str, int, int]
+
+
 @lru_cache(maxsize=256)
-def _count_params(same: _Same) -> tuple[tuple[ParamRef, str, int, int], ...]:
-    """Return `_counts` of a plan, cached by the identity of the plan."""
-    return tuple(_counts(same.plan))
+def _declared(same: _Same) -> tuple[dict[str, TypeRef], tuple[_Count, ...]]:
+    """Return the types of a plan's parameters, and those that are used as counts."""
+    return {param.name: param.type for param in same.plan.params}, tuple(_counts(same.plan))
 
 
-def _counts(node: object) -> Iterator[tuple[ParamRef, str, int, int]]:
+def _counts(node: object) -> Iterator[_Count]:
     """Yield every parameter used as a count, with what it counts and its bounds."""
     match node:
         case Limit(skip, limit):
@@ -122,8 +130,6 @@ def _counts(node: object) -> Iterator[tuple[ParamRef, str, int, int]]:
                 yield from _counts(getattr(node, each.name))
 
 
-def _count(
-    value: object, what: str, least: int, most: int
-) -> Iterator[tuple[ParamRef, str, int, int]]:
+def _count(value: object, what: str, least: int, most: int) -> Iterator[_Count]:
     if isinstance(value, ParamRef):
         yield value, what, least, most

@@ -39,12 +39,13 @@ from omnigraph.read.operators.counting import PatternCounter
 from omnigraph.read.operators.intersect import find_closing, intersect_edges
 from omnigraph.read.operators.order import last_row, limit_rows, sort_rows
 from omnigraph.read.operators.project import (
+    ResultShape,
     build_batch,
     drop_duplicates,
     join_columns,
     project_rows,
     project_whole,
-    result_schema,
+    result_shape,
     result_type,
     rows_per_slice,
 )
@@ -54,6 +55,7 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.telemetry.spans import ROWS, Kind, is_watched, span
 
 _SEED = "#seed"
+_COUNTED = (NodeScan, Expand)
 _FIRST_ROWS = 1_024
 _SLICE_BYTES = 64 << 20
 # As many bytes of numbers are made at a time: how large they are need not be learned.
@@ -101,24 +103,24 @@ def collect_table(
 def _stream_rows(
     execution: Execution, plan: ReadPlan, rows: Matches, make: Callable[[Matches], Matches]
 ) -> ResultStream:
-    schema, first_rows = _shape_of(_Shown(plan, execution.reader.snapshot.catalog))
+    shape, first_rows = _shape_of(_Shown(plan, execution.reader.snapshot.catalog))
     total = rows.total
 
     def batches() -> Iterator[pa.RecordBatch]:
         if rows.weights is None and 0 < total <= first_rows:
             execution.check_cancelled()
-            yield build_batch(make(rows), schema)
+            yield build_batch(make(rows), shape)
             return
         most = min(_SLICE_BYTES, execution.budget.bytes // 8)
         size = _SliceSize(total, most, first_rows)
         for some in rows.slices(size.next):
             execution.check_cancelled()
-            batch = build_batch(make(some), schema)
+            batch = build_batch(make(some), shape)
             size.learn(some.count, batch.nbytes)
             yield batch
 
     commit = execution.reader.snapshot.commit.id
-    return ResultStream(plan.name, schema, batches(), total, commit)
+    return ResultStream(plan.name, shape.schema, batches(), total, commit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +140,10 @@ class _Shown:
 
 
 @lru_cache(maxsize=256)
-def _shape_of(shown: _Shown) -> tuple[pa.Schema, int]:
-    """Return the schema of a plan's rows, and how many of them are made first."""
-    schema = result_schema(shown.plan.columns, shown.catalog)
-    return schema, _first_rows(shown.plan, shown.catalog, schema)
+def _shape_of(shown: _Shown) -> tuple[ResultShape, int]:
+    """Return the columns of a plan's rows, and how many rows are made first."""
+    shape = result_shape(shown.plan.columns, shown.catalog)
+    return shape, _first_rows(shown.plan, shown.catalog, shape.schema)
 
 
 def _first_rows(plan: ReadPlan, catalog: Catalog, schema: pa.Schema) -> int:
@@ -191,7 +193,7 @@ def execute(
     at = 0
     while at < len(operators):
         operator = operators[at]
-        if isinstance(operator, NodeScan | Expand):
+        if isinstance(operator, _COUNTED):
             if operator.counted and not (isinstance(operator, Expand) and operator.closes):
                 counted.add(operator)
                 at += 1

@@ -6,7 +6,7 @@ from dataclasses import field, replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.numbering import Numbers, is_row_range
+from omnigraph.data.derived.numbering import Numbers, are_bound, is_row_range
 from omnigraph.data.values.equality import Mask
 from omnigraph.errors import ResultOverflowError
 from omnigraph.frozen import dataclass
@@ -106,7 +106,7 @@ class Matches:
     def where_bound(self, variable: str) -> "Matches":
         """Return the rows in which a variable stands for something, as most often in all."""
         codes = self.codes[variable]
-        if is_row_range(codes) or codes.min(initial=0) >= 0:
+        if is_row_range(codes) or are_bound(codes):
             return self
         return self.take(np.flatnonzero(codes >= 0))
 

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from omnigraph.data.derived.memory import MOST_DECISIONS
-from omnigraph.data.derived.topology import Topology
+from omnigraph.data.derived.topology import Place, Topology
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Direction
 from omnigraph.query.expr import Bm25, Expr, Predicate, PropertyRef, TextMatch, parts
@@ -32,6 +32,8 @@ from omnigraph.versioning.snapshot import Snapshot
 
 # Looking up one row takes about as long as numbering this many.
 LOOKUP_ROWS = 1_500
+# Numbers that are stored beside the graph are read so many times as fast as they are made.
+_STORED_PART = 80
 # Reads of single rows number a table only where that takes at most a quarter of the memory for
 # what is derived; a row is thought to take so many bytes, which is rather too many.
 _NUMBERED_BYTES = 64
@@ -107,7 +109,7 @@ def compare_roads(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> Roa
     unread, lookups = sum(estimate.unread.values()), estimate.lookups
     if lookups is None:
         return RoadChoice(Road.ADJACENCY, None, unread, missing)
-    is_small = unread * _NUMBERED_BYTES * _NUMBERED_PART <= topology.cache.most_bytes
+    is_small = estimate.held * _NUMBERED_BYTES * _NUMBERED_PART <= topology.cache.most_bytes
     counts_noted = estimate.follows or is_small
     cost = lookups * LOOKUP_ROWS + (topology.noted_cost(missing) if counts_noted else 0)
     road = Road.INDEX if cost < unread else Road.ADJACENCY
@@ -190,6 +192,8 @@ class _Estimate:
         self.lookups: float | None = 0.0
         self.follows = False
         self.unread: dict[Hashable, int] = {}
+        # The rows that would be in memory then and are not yet.
+        self.held = 0
 
     def add(self, operators: Sequence[Operator], rows: float) -> None:
         """Add what operators read when they start with about `rows` rows."""
@@ -271,16 +275,24 @@ class _Estimate:
         table = self._snapshot.table(self._stored(name).identity)
         if not table.takes_conditions:
             self.lookups = None
-        if not self._topology.has_numbering(table):
-            self.unread[name] = self._count(name)
+        self._add_missing(name, self._topology.where_numbering(table), self._count(name))
 
     def _add_adjacency(self, edge: EdgeType, backwards: bool, *, named: bool) -> None:
         """Add the edges of a type, unless the adjacency is built already."""
         table = self._snapshot.table(edge.identity)
         if not table.takes_conditions:
             self.lookups = None
-        if not self._topology.has_adjacency(table, backwards=backwards, named=named):
-            self.unread[edge.name, backwards, named] = self._count(edge.name)
+        where = self._topology.where_adjacency(table, backwards=backwards, named=named)
+        self._add_missing((edge.name, backwards, named), where, self._count(edge.name))
+
+    def _add_missing(self, thing: Hashable, where: Place, rows: int) -> None:
+        """Add what it takes to have something in memory, unless it is there."""
+        if where is Place.MEMORY:
+            return
+        self.held += rows
+        cost = rows // _STORED_PART if where is Place.DISK else rows
+        if cost:
+            self.unread[thing] = cost
 
     def _count(self, name: str) -> int:
         return self._snapshot.state(self._stored(name).identity).row_count

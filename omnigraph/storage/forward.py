@@ -21,9 +21,13 @@ _MANIFEST = ".manifest"
 # Nobody removes versions of the manifest that are younger than ten minutes, so all versions after
 # one that was the newest a short time ago are there.
 _MOST_SECONDS = 300.0
+# For so long a sighting is not dated anew: reads that follow each other closely share it.
+_SAME_SECONDS = 1.0
 # One page of a listing costs about as much as this many probes in sequence.
 _MOST_PROBES = 8
 _PROBES_AT_A_TIME = 16
+# Whether a file is looked for as the user that other calls are made for.
+_KNOWS_ACTING = os.access in os.supports_effective_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +56,12 @@ def sighting(version: int, mark: Mark) -> Sighting:
 def mark_of(store: Store, path: str, version: int) -> Mark | None:
     """Return the mark of the file of a version, or None when there is none."""
     name = f"{path}/_versions/{layout.manifest_name(version)}"
-    if not store.is_local:
-        return store.objects.mark(name)
+    return _local_mark(f"{store.root}/{name}") if store.is_local else store.objects.mark(name)
+
+
+def _local_mark(file: str) -> Mark | None:
     try:
-        found = os.stat(f"{store.root}/{name}")  # noqa: PTH116 - as text, because this is hot
+        found = os.stat(file)  # noqa: PTH116 - as text, because this is hot
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns, found.st_size
@@ -89,15 +95,19 @@ def look_again(store: Store, path: str, seen: Sighting) -> Sighting | None:
     Lance's hint.
     """
     folder = f"{store.root}/{path}/_versions"  # as text, because this is on every path
-    version = _soon_after(folder, seen)
+    age = time.monotonic() - seen.at
+    version = _soon_after(folder, seen) if age <= _MOST_SECONDS else None
     if version is None:
         version = _last_from(folder, _hinted_version(folder) or seen.version)
-    mark = mark_of(store, path, version)
+    mark = _local_mark(f"{folder}/{layout.manifest_name(version)}")
     if mark is None or mark[-1] == 0:
         return None
+    if version == seen.anchor:
+        if mark != seen.mark:
+            return None
+        return seen if version == seen.version and age < _SAME_SECONDS else sighting(version, mark)
     # Looked at last: while the anchor is there, so is the table to which the newer file belongs.
-    anchored = mark if version == seen.anchor else mark_of(store, path, seen.anchor)
-    return sighting(version, mark) if anchored == seen.mark else None
+    return sighting(version, mark) if mark_of(store, path, seen.anchor) == seen.mark else None
 
 
 def newest_named(names: Iterable[str]) -> int | None:
@@ -135,8 +145,6 @@ def _soon_after(folder: str, seen: Sighting) -> int | None:
 
     None when that cannot be said.
     """
-    if time.monotonic() - seen.at > _MOST_SECONDS:
-        return None
     for version in range(seen.version, seen.version + _MOST_PROBES):
         if not _exists(folder, version + 1):
             return version
@@ -160,7 +168,9 @@ def _hinted_version(folder: str) -> int | None:
 
 
 def _exists(folder: str, version: int) -> bool:
-    return os.path.exists(f"{folder}/{layout.manifest_name(version)}")  # noqa: PTH110
+    # Mostly there is none, which raises nothing here; that would take longer than the look itself.
+    file = f"{folder}/{layout.manifest_name(version)}"
+    return os.access(file, os.F_OK, effective_ids=_KNOWS_ACTING)
 
 
 def blank_manifests(folder: Path) -> Iterator[Path]:

@@ -1,5 +1,6 @@
 """Reading: rows of one version of a table, by address and by condition."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,6 +20,9 @@ __all__ = ["ADDRESS", "OFFSET_BITS", "Addresses"]
 _MOST_TAKEN = 64
 _MOST_SAMPLED_FRAGMENTS = 16
 _SAMPLE_SEED = 7
+# Texts that mean the same between the quotes of SQL, and names that mean a column.
+_PLAIN = re.compile(r"[A-Za-z0-9@._:/+ -]{1,256}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -70,8 +74,19 @@ def rows_where(table: Table, columns: Sequence[str], where: pc.Expression, most:
         return unpack_rows(count_bytes(scanner.to_table()))
 
 
+def one_of(column: str, values: pa.Array) -> pc.Expression | str:
+    """Return the condition that a column has one of some values.
+
+    For one plain text it is SQL, which takes Lance a fifth less time than an expression.
+    """
+    only = values[0].as_py() if len(values) == 1 and pa.types.is_string(values.type) else None
+    if only is None or not _PLAIN.fullmatch(only) or not _NAME.fullmatch(column):
+        return pc.field(column).isin(values)
+    return f"`{column}` = '{only}'"
+
+
 def batches_where(
-    table: Table, columns: Sequence[str], where: pc.Expression | None, *, packed: bool = False
+    table: Table, columns: Sequence[str], where: pc.Expression | str | None, *, packed: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """Return the rows that meet a condition, or all rows, batch by batch.
 

@@ -95,6 +95,8 @@ class Table:
     ) -> None:
         self._tables = tables
         self._is_cached = is_cached
+        # Whether it is known that no fold is due.
+        self._is_folded = False
         # Where this version was made, if it was not sent to its bucket yet.
         self.bench = bench
         self._opened = opened
@@ -224,8 +226,12 @@ class Table:
         When few rows make a fold due, they are written once, with those that they are joined to.
         """
         with report_as(f"cannot append to {self.path}"):
-            joined = self._joining(rows)
-            return self._detached(joined or LanceOperation.Append(self.write(rows)))
+            due = self._due_with(rows)
+            joined = self._joining(due, rows) if due and isinstance(rows, pa.Table) else None
+            made = self._detached(joined or LanceOperation.Append(self.write(rows)))
+            # Rows that are small as well as few are what the fold was looked for with.
+            made._is_folded = due == [] and rows.nbytes < TABLE_LEVELS[0].size // 2
+            return made
 
     def upserted(self, rows: Rows) -> "Table":
         """Return the table with rows replaced by id and new ids added."""
@@ -283,17 +289,24 @@ class Table:
         self.dataset.describe_indices()
 
     def _folded(self) -> "Table":
+        if self._is_folded:
+            return self
         with report_as(f"cannot fold {self.path}"):
             operation = fold_operation(self, TABLE_LEVELS)
             return self if operation is None else self._detached(operation)
 
-    def _joining(self, rows: Rows) -> "LanceOperation.Update | None":
-        """Return the fold that few new rows make due, with them in it; None when it is not due."""
+    def _due_with(self, rows: Rows) -> list[LanceFragment] | None:
+        """Return the fragments whose fold few new rows make due; None where that is not known."""
         is_few = isinstance(rows, pa.Table) and rows.num_rows < TABLE_LEVELS[0].rows
         if not is_few or self.bench is not None or not rows.schema.equals(self.schema):
             return None
-        chosen = fragments_to_fold(self.outline, TABLE_LEVELS, rows.num_rows)
-        if not chosen or has_blobs(self.schema) or sum(map(fragment_bytes, chosen)) > _LARGE:
+        return fragments_to_fold(self.outline, TABLE_LEVELS, rows.num_rows)
+
+    def _joining(
+        self, chosen: Sequence[LanceFragment], rows: pa.Table
+    ) -> "LanceOperation.Update | None":
+        """Return the fold of fragments with new rows in it; None when it is done by itself."""
+        if has_blobs(self.schema) or sum(map(fragment_bytes, chosen)) > _LARGE:
             return None
         known = self.dataset.scanner(fragments=chosen).to_table()
         new = self.write(pa.concat_tables([known, rows]))

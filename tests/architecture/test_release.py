@@ -112,6 +112,7 @@ def test_what_the_container_copies_is_enough_for_the_wheel(wheel: Path, tmp_path
         assert theirs.namelist() == ours.namelist()
 
 
+@pytest.mark.long
 def test_an_unpacked_sdist_builds_the_same_wheel(dist: Path, wheel: Path, tmp_path: Path) -> None:
     with tarfile.open(dist / f"omnigraph-{VERSION}.tar.gz") as archive:
         unpack(archive, tmp_path)

@@ -1,13 +1,15 @@
 """A change looks up the rows that it cannot know by itself, and no others."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
 
-from omnigraph.api.graph import Graph
+from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
 from omnigraph.data.values import lookup
+from omnigraph.errors import ViolationsError
 from omnigraph.storage.reading import batches_where
 from omnigraph.storage.table import Table
 from tests.changes.statements import city, link, person
@@ -23,7 +25,11 @@ def looked_up(settled: Graph, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     read = batches_where
 
     def noted(
-        table: Table, columns: Sequence[str], where: pc.Expression | None, *, packed: bool = False
+        table: Table,
+        columns: Sequence[str],
+        where: pc.Expression | str | None,
+        *,
+        packed: bool = False,
     ) -> object:
         found.append(names[table.path])
         return read(table, columns, where, packed=packed)
@@ -86,3 +92,22 @@ def test_an_end_that_goes_or_comes_meanwhile_is_looked_for_again(settled: Graph)
     assert len(refused(settled, person("eve"), link("Lives", "eve", "rom"))) == 1
     do(settled, person("eve"), link("Lives", "eve", "oslo"))
     assert ends(settled, "Lives") == [("ada", "ulm"), ("eve", "oslo")]
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["plain", "o'neil", "''", "a\\'b", 'say "x"', "a`b", "--", "x;y", "%", "né", "", "a\nb", "É e"],
+)
+def test_a_row_is_found_again_whatever_its_key_is(key: str, tmp_path: Path) -> None:
+    graph = init(tmp_path / "g", "node Thing { name: String @key  mark: String @unique }")
+    add = "query q($n: String, $m: String) { insert Thing { name: $n mark: $m } }"
+    graph.mutate(add, n=key, m="one")
+    graph.mutate(add, n=key, m=key)
+    graph.mutate(add, n="other", m="two")
+
+    with pytest.raises(ViolationsError, match="already"):
+        graph.mutate(add, n="third", m=key)
+    found = graph.query("query q() { match { $t: Thing } return { $t.name, $t.mark } }")
+    assert sorted(map(tuple, (row.values() for row in found))) == sorted(
+        [(key, key), ("other", "two")]
+    )

@@ -638,3 +638,22 @@ def test_a_budget_that_is_exceeded_names_its_limit(people: Graph) -> None:
 
     with pytest.raises(BudgetError, match="more than 10 rows"):
         view.query("query q() { match { $p: Person  $q: Person } return { $p.slug, $q.name } }")
+
+
+@pytest.mark.parametrize("friends", [1, 12, 60])
+def test_nodes_are_counted_once_among_few_and_many_others(friends: int, tmp_path: Path) -> None:
+    names = [f"p{number:03}" for number in range(200)]
+    lines = [node("Person", name=name) for name in names]
+    lines += [edge("Knows", names[0], name) for name in names[1 : friends + 1]]
+    lines += [edge("Knows", name, names[at % 9]) for at, name in enumerate(names[1:])]
+    schema = "node Person { name: String @key }\nedge Knows: Person -> Person"
+    graph = made(tmp_path, schema, *lines)
+    reached = {at % 9 for at in range(friends)}
+
+    found = rows(
+        graph,
+        'match { $p: Person { name: "p000" }  $p knows $a  $a knows $b } '
+        "return { count(distinct $b) as n, count($b) as m }",
+    )
+
+    assert found == [(len(reached), friends)]

@@ -172,6 +172,20 @@ def test_look_ups_on_one_view_count_for_all(graph: Graph, monkeypatch: pytest.Mo
     assert graph.profile(FRIENDS, s="p5").road is Road.ADJACENCY
 
 
+def test_a_point_read_does_not_read_the_stored_numbers_of_all_rows(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topology, "_LEAST_STORED", 0)
+    graph.query(ALL)
+    later = open_graph(graph.uri)
+    monkeypatch.setattr(topology, "_sort_rows", unexpected)
+
+    roads = [later.profile(POINT, s=f"p{n}").road for n in range(6)]
+
+    assert numbered(later), "in a file"
+    assert (roads[0], roads[-1]) == (Road.INDEX, Road.ADJACENCY)
+
+
 def test_point_reads_number_a_graph_once_they_have_cost_as_much(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ SHAPES = {
         for n in range(400)
     ),
 }
-FEW = ("nodes and edges", "many interfaces")
+FEW = ("nodes and edges",)
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,7 @@ def test_rows_are_loaded_after_a_change_of_the_schema(evolved: Graph, engine: st
     assert (lives["begun"], lives["note"]) == (4, "x")
 
 
+@pytest.mark.long
 def test_spark_reads_every_commit_under_its_own_schema(
     evolved: Graph, spark: "SparkSession"
 ) -> None:

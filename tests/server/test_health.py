@@ -75,6 +75,7 @@ def test_the_port_that_is_asked_is_the_one_that_is_configured(tmp_path: Path) ->
         assert "Traceback" not in wrong.stderr
 
 
+@pytest.mark.long
 def test_a_server_that_is_known_by_other_names_is_healthy(tmp_path: Path) -> None:
     new_graph(tmp_path / "graph")
     with running(tmp_path, "graph", "--host", "graph.example") as server:

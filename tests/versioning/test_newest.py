@@ -1,10 +1,12 @@
 """The newest version of a graph is found, also where the store does not say which it is."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import omnigraph as og
+from omnigraph.versioning.manifest.freshness import Freshness
 from omnigraph.versioning.manifest.manifest import Manifest
 
 SCHEMA = "node Person { name: String @key }"
@@ -60,3 +62,24 @@ def test_where_a_branch_stands_after_a_commit_is_known(
         monkeypatch.setattr(Manifest, "head_commit", lambda *_: pytest.fail("it was looked up"))
 
         assert one.query(NAMES).to_dicts() == [{"name": "Ana"}]
+
+
+def test_reads_that_follow_each_other_closely_share_what_they_saw(tmp_path: Path) -> None:
+    with og.init(tmp_path / "g", SCHEMA) as one, og.open(tmp_path / "g") as other:
+        tables = one.repository.tables
+        seen = {id(tables.newest("__manifest")) for _ in range(3)}
+        assert len(seen) == 1
+
+        other.load([{"name": "Ana"}], type="Person", engine="inline")
+
+        assert id(tables.newest("__manifest")) not in seen
+
+
+def test_a_version_that_is_noted_again_and_again_grows_no_older_than_it_is() -> None:
+    noted = Freshness()
+    steady, day = noted.now()
+    for tenths in range(50):
+        noted.note(7, (steady - 5 + tenths / 10, day - 5 + tenths / 10))
+
+    assert timedelta(0) <= noted.age(7) < timedelta(seconds=2)
+    assert noted.age(8) == timedelta.max

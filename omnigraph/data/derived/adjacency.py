@@ -82,7 +82,8 @@ class Adjacency:
         owners = row_range(len(sources)).repeat(counts)
         if self.edges is None and len(owners) >= _MANY:
             return owners, self.list_targets(sources), None
-        places = np.arange(len(owners)) + (starts + counts - ends).repeat(counts)
+        places = (starts + counts - ends).repeat(counts)
+        places += np.arange(len(owners))
         return owners, self.targets[places], None if self.edges is None else self.edges[places]
 
     def list_targets(self, sources: Numbers) -> Numbers:

@@ -26,7 +26,7 @@ _HASHED_PART = 3
 _RANK_BITS = 20
 _FRAGMENT_BITS = 32
 # The distance between ids that are kept as texts, to find others between them.
-_APART = 256
+_APART = 64
 # The arrays of `row_range` in use, and the last few that are small enough to keep for others.
 _row_ranges: "WeakValueDictionary[int, Numbers]" = WeakValueDictionary()
 _recent_ranges: deque[Numbers] = deque(maxlen=8)
@@ -263,6 +263,17 @@ def is_row_range(numbers: Numbers) -> bool:
     """Return whether this very array came from `row_range`, which takes no comparison."""
     # Asked of every column that is taken: most can be written to, which is seen at once.
     return not numbers.flags.writeable and _row_ranges.get(len(numbers)) is numbers
+
+
+def are_bound(numbers: Numbers) -> bool:
+    """Return whether none of some numbers is NO_ROW."""
+    # Of a few numbers, the place of the least is found in a third of the time of the least itself.
+    return not len(numbers) or bool(numbers[numbers.argmin()] >= 0)
+
+
+def to_column(numbers: Numbers) -> pa.Array:
+    """Return numbers as a column, which shares their memory and takes less time than a copy."""
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def take_numbers(numbers: Numbers, places: Numbers) -> Numbers:

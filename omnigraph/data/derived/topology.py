@@ -7,6 +7,7 @@ again.
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
+from enum import Enum, auto
 
 import numpy as np
 import pyarrow as pa
@@ -68,6 +69,14 @@ _MOST_PARALLEL = 10_000
 _LEAST_STORED = 50_000
 # The ends of all edges serve to build an adjacency in one direction and soon in the other.
 _MOST_ENDS = 2
+
+
+class Place(Enum):
+    """Where something derived is: in memory, in a file beside the graph, or nowhere yet."""
+
+    MEMORY = auto()
+    DISK = auto()
+    NOWHERE = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +256,11 @@ class Topology:
 
     def has_numbering(self, table: Table) -> bool:
         """Return whether the table is numbered, in this or another version."""
-        return self._has(_numbering_family(table))
+        return self.where_numbering(table) is not Place.NOWHERE
+
+    def where_numbering(self, table: Table) -> "Place":
+        """Return where the numbering of a table is, in this or another version."""
+        return self._where(_numbering_family(table))
 
     def has_column(self, table: Table, name: str) -> bool:
         """Return whether the column is in memory, in this or another version."""
@@ -255,7 +268,12 @@ class Topology:
 
     def has_adjacency(self, table: Table, *, backwards: bool, named: bool) -> bool:
         """Return whether the adjacency was built, for this or another version."""
-        return self._has(_adjacency_family(table, backwards, named=named))
+        found = self.where_adjacency(table, backwards=backwards, named=named)
+        return found is not Place.NOWHERE
+
+    def where_adjacency(self, table: Table, *, backwards: bool, named: bool) -> "Place":
+        """Return where the adjacency is, for this or another version."""
+        return self._where(_adjacency_family(table, backwards, named=named))
 
     def is_used(self, table: Table) -> bool:
         """Return whether this process has asked for anything of a table."""
@@ -283,10 +301,11 @@ class Topology:
         for each in things:
             self._costs.pop(each, None)
 
-    def _has(self, family: Family) -> bool:
+    def _where(self, family: Family) -> "Place":
         if self.cache.newest(family) is not None:
-            return True
-        return self.disk is not None and self.disk.has(family)
+            return Place.MEMORY
+        is_stored = self.disk is not None and self.disk.has(family)
+        return Place.DISK if is_stored else Place.NOWHERE
 
     def _numbering(self, table: Table, family: Family) -> Numbering:
         old = self.cache.newest(family) or self._stored_numbering(family)

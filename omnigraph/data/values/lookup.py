@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.storage.indexes import LOOKED_UP
-from omnigraph.storage.reading import ADDRESS, batches_where
+from omnigraph.storage.reading import ADDRESS, batches_where, one_of
 from omnigraph.storage.table import Table
 
 # Values looked up at a time; a table is read whole when that reads less.
@@ -58,7 +58,7 @@ def _read_rows(
         wanted = wanted.take(pc.sort_indices(wanted))  # neighbours are on one page of an index
     for first in range(0, len(wanted), _AT_A_TIME):
         some = wanted.slice(first, _AT_A_TIME)
-        batches += batches_where(table, schema.names, pc.field(column).isin(some), packed=packed)
+        batches += batches_where(table, schema.names, one_of(column, some), packed=packed)
     return pa.Table.from_batches(batches, schema)
 
 

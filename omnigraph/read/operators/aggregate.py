@@ -6,7 +6,14 @@ import pyarrow.compute as pc
 
 from omnigraph.data.derived.adjacency import sort_distinct
 from omnigraph.data.derived.codes import encode, number_combinations
-from omnigraph.data.derived.numbering import NO_ROW, Numbers, is_row_range, row_range
+from omnigraph.data.derived.numbering import (
+    NO_ROW,
+    Numbers,
+    are_bound,
+    is_row_range,
+    row_range,
+    to_column,
+)
 from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.data.values.sums import sum_floats
 from omnigraph.errors import ResultOverflowError
@@ -27,6 +34,8 @@ _SAFE = 2.0**62
 # or as this many times those that there are.
 _MARKED = 1 << 17
 _MARKED_PART = 16
+# Fewer codes than this part of all that there can be are told apart without a mark for each.
+_SPARSE_PART = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +52,20 @@ class Aggregation:
         if isinstance(expr.argument, VariableRef):
             if expr.argument.variable not in self.rows.codes and not expr.distinct:
                 # It was only counted, so it is never null.
-                return pa.array(self._count_rows(), pa.int64())
+                return to_column(self._count_rows())
             codes = self.rows.codes[expr.argument.variable]
-            known = codes != NO_ROW if codes.min(initial=0) == NO_ROW else None
+            known = None if are_bound(codes) else codes != NO_ROW
             if expr.distinct:
-                return pa.array(self._count_distinct(codes, known), pa.int64())
-            return pa.array(self._count(self._pick_rows(known, None), once=False), pa.int64())
+                width = len(self.execution.domains[expr.argument.variable])
+                return to_column(self._count_distinct(codes, known, width))
+            return to_column(self._count(self._pick_rows(known, None), once=False))
         if isinstance(expr.argument, EveryRow):
-            return pa.array(self._count_rows(), pa.int64())
+            return to_column(self._count_rows())
         column = Evaluation(self.execution, self.rows).column(expr.argument)
         known = np.asarray(column.is_valid(), bool) if column.null_count else None
         present = self._pick_rows(known, encode(column) if expr.distinct else None)
         if expr.function == "count":
-            return pa.array(self._count(present, expr.distinct), pa.int64())
+            return to_column(self._count(present, expr.distinct))
         return self._compute_values(expr, column, present)
 
     def _count_rows(self) -> Numbers:
@@ -76,15 +86,16 @@ class Aggregation:
         first, _ = number_combinations([self.groups[present], once[present]], len(present))
         return present[np.sort(first)]
 
-    def _count_distinct(self, codes: Numbers, known: "np.ndarray | None") -> Numbers:
-        """Return how many different codes each group has."""
+    def _count_distinct(self, codes: Numbers, known: "np.ndarray | None", width: int) -> Numbers:
+        """Return how many different codes, all of them below `width`, each group has."""
         groups, found = self.groups, codes
         if known is not None:
             groups, found = groups[known], codes[known]
-        width = int(found.max(initial=0)) + 1
         if self.count * width > _MOST:
             first, _ = number_combinations([groups, found], len(found))
             return np.bincount(groups[first], minlength=self.count)
+        if self.count == 1 and len(found) * _SPARSE_PART < width:
+            return np.array([_count_apart(found, width)])
         pairs = found if self.count == 1 else groups * width + found
         if self.count * width <= max(_MARKED, len(pairs) * _MARKED_PART):
             return _count_marked(pairs, self.count, width)
@@ -158,6 +169,13 @@ class Aggregation:
         found, values = np.zeros(self.count, kind), numbers.astype(kind)
         np.add.at(found, groups, values if weights is None else values * weights.astype(kind))
         return found
+
+
+def _count_apart(codes: Numbers, width: int) -> int:
+    """Return how many of a few codes are different: those whose last place is their own."""
+    places, last = row_range(len(codes)), np.empty(width, np.int64)
+    last[codes] = places
+    return int(np.count_nonzero(last[codes] == places))
 
 
 def _count_marked(pairs: Numbers, count: int, width: int) -> Numbers:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import Numbers, to_numbers
 from omnigraph.data.values.comparison import IDENTITY, unify_zeros
+from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Column
 from omnigraph.query.expr import (
     CollectedType,
@@ -112,19 +113,27 @@ def result_type(kind: ResultType, catalog: Catalog) -> pa.DataType:
     return pa.struct([(name, _shown_type(each)) for name, each in fields])
 
 
-def result_schema(columns: Sequence[ResultColumn], catalog: Catalog) -> pa.Schema:
+@dataclass(frozen=True, slots=True)
+class ResultShape:
+    """The schema of a result, and the name and type of each of its columns."""
+
+    schema: pa.Schema
+    columns: tuple[tuple[str, pa.DataType], ...]
+
+
+def result_shape(columns: Sequence[ResultColumn], catalog: Catalog) -> ResultShape:
     """Return the names and types of the columns of a result."""
-    return pa.schema([(each.name, result_type(each.type, catalog)) for each in columns])
+    named = tuple((each.name, result_type(each.type, catalog)) for each in columns)
+    return ResultShape(pa.schema(named), named)
 
 
-def build_batch(rows: Matches, schema: pa.Schema) -> pa.RecordBatch:
+def build_batch(rows: Matches, shape: ResultShape) -> pa.RecordBatch:
     """Return the columns of a result in the types of its schema."""
-    arrays = [rows.column(name) for name in schema.names]
-    cast = [
-        each if each.type == kind else each.cast(kind)
-        for each, kind in zip(arrays, schema.types, strict=True)
-    ]
-    return pa.record_batch(cast, schema=schema)
+    arrays = []
+    for name, kind in shape.columns:
+        found = rows.column(name)
+        arrays.append(found if found.type == kind else found.cast(kind))
+    return pa.record_batch(arrays, schema=shape.schema)
 
 
 def _shown_type(kind: ValueType) -> pa.DataType:

@@ -15,7 +15,7 @@ _SHORT = re.compile(r"[0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{8,25}")
 
 def is_short(text: str) -> bool:
     """Whether a text may be part of an id: 8 characters of one, or more."""
-    return _SHORT.fullmatch(text) is not None
+    return len(text) >= SHOWN and _SHORT.fullmatch(text) is not None
 
 
 def find_short(repository: Repository, text: str) -> list[str]:

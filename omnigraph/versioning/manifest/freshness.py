@@ -13,6 +13,8 @@ from typing import TypeAlias
 # Nobody removes versions of the manifest that are younger.
 MANIFEST_AGE = timedelta(minutes=10)
 _MOST_NOTED = 1_024
+# What is noted again so soon keeps its moment, so that a version seems older, never younger.
+_SOON_SECONDS = 0.1
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 Moment: TypeAlias = tuple[float, float]
@@ -24,6 +26,10 @@ def moment() -> Moment:
     The first keeps counting while a machine sleeps; the second is corrected after a suspend.
     """
     return time.clock_gettime(_STEADY), time.time()
+
+
+def _is_close(one: Moment, later: Moment) -> bool:
+    return later[0] - one[0] < _SOON_SECONDS and 0 <= later[1] - one[1] < _SOON_SECONDS
 
 
 class Freshness:
@@ -39,6 +45,9 @@ class Freshness:
 
     def note(self, version: int, since: Moment) -> None:
         """Note that a version was the newest at a moment, or came later."""
+        known = self._noted.get(version)
+        if known is not None and _is_close(known, since):
+            return
         with self._lock:
             self._noted[version] = max(since, self._noted.get(version, since))
             self._noted.move_to_end(version)
