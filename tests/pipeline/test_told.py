@@ -43,6 +43,9 @@ PATTERNS = [
     "match { $a knows $b  $a at $f  $a in $t } return { count($a) as c }",
     "match { $p: Person  optional { $p at $f } } return { $p.number as p, $f.size as f }",
     "match { $p: Person  not { $p in $t  $t.colour = 'red' } } return { $p.number as p }",
+    "match { $p knows $_  $f: Firm  not { $p knows {2,} $q } }"
+    " return { $f.size as f, count(*) as c }",
+    "match { $p knows $q  $p at $_  $f: Firm } return { $f.size as f, count($q) as c }",
     "match { $p sits $d } return { $d.row as row, $d.floor as floor, count($p) as c }",
     "match { $p in $t } return distinct { $t as t, $p.number as p }",
 ]
@@ -57,7 +60,8 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     ]
     others = [node("Firm", size=MOST), node("Firm", size=2), node("Team", colour="red")]
     others += [node("Team", colour="green"), node("Desk", floor=1, row=-2)]
-    pairs = [("Knows", PEOPLE[one], PEOPLE[other]) for one in range(5) for other in range(one)]
+    pairs: list[tuple[str, int, object]] = []
+    pairs += [("Knows", PEOPLE[one], PEOPLE[other]) for one in range(5) for other in range(one)]
     pairs += [("At", PEOPLE[0], MOST), ("At", PEOPLE[1], 2), ("At", PEOPLE[2], 2)]
     pairs += [("In", PEOPLE[at], "red" if at % 2 else "green") for at in range(4)]
     lines = [f'{{"edge": "{name}", "from": "{a}", "to": "{b}"}}' for name, a, b in pairs]
@@ -106,7 +110,11 @@ def test_lines_are_noted_again_after_frames_without_them(spark: "SparkSession") 
     from pyspark.errors import utils
 
     assert spark is not None
-    before = utils._enable_debugging_cache
+    before = _is_noting(utils)
     with without_origins(), without_origins():
-        assert utils._enable_debugging_cache is False
-    assert utils._enable_debugging_cache is before
+        assert _is_noting(utils) is False
+    assert _is_noting(utils) is before
+
+
+def _is_noting(utils: object) -> object:
+    return vars(utils)["_enable_debugging_cache"]

@@ -82,6 +82,10 @@ class FrameCounter:
         """Whether there are operators that the rows have not been multiplied by."""
         return bool(self._roots or self._children)
 
+    def begins(self, matches: FrameMatches) -> bool:
+        """Return whether the rows are still to be made by an operator that was noted."""
+        return matches.every is not None and matches.every.variable in self._children
+
     def add(self, operator: NodeScan | Expand) -> None:
         """Note a counted operator; nothing is computed yet."""
         if isinstance(operator, NodeScan):

@@ -179,14 +179,13 @@ class _Lowering:
     ) -> FrameMatches:
         tally = FrameCounter(self)
         for at, operator in enumerate(operators):
-            if isinstance(operator, NodeScan | Expand):
-                if operator.counted and not (isinstance(operator, Expand) and operator.closes):
-                    tally.add(operator)
-                    self._bind(operator)
-                    continue
-            elif tally.is_pending and not (
-                matches.every is None and can_precede_counting(operator)
-            ):
+            is_pattern = isinstance(operator, NodeScan | Expand)
+            if isinstance(operator, NodeScan | Expand) and _is_only_counted(operator):
+                tally.add(operator)
+                self._bind(operator)
+                continue
+            can_wait = is_pattern or can_precede_counting(operator)
+            if tally.begins(matches) or (tally.is_pending and not can_wait):
                 matches = tally.apply(matches)
             following = operators[at + 1] if at + 1 < len(operators) else None
             if isinstance(operator, Rank):
@@ -670,6 +669,10 @@ class _Lowering:
         if isinstance(kind, EntityType):
             return [value[ID], value[TYPE]]
         return [unify_zeros(value, kind)]
+
+
+def _is_only_counted(operator: NodeScan | Expand) -> bool:
+    return operator.counted and not (isinstance(operator, Expand) and operator.closes)
 
 
 def _is_gathered(matches: FrameMatches) -> bool:
