@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from uuid import uuid4
@@ -169,13 +170,22 @@ class Objects:
 
     def listing(self, folder: str = "") -> list[Stored]:
         """Return all files below a folder, or below the root."""
+        return list(chain.from_iterable(self.pages(folder)))
+
+    def pages(self, folder: str = "") -> Iterator[list[Stored]]:
+        """Yield all files below a folder, or below the root, so many at a time as a store lists."""
         prefix = f"{folder}/" if folder else None
         with report_as(f"cannot list {folder or 'the files of the graph'}"):
-            listed = obstore.list(self.store, prefix, chunk_size=_PAGE).collect()
-        return [
-            Stored(each["path"], each["size"], int(each["last_modified"].timestamp() * 1e6))
-            for each in listed
-        ]
+            for page in obstore.list(self.store, prefix, chunk_size=_PAGE):
+                yield list(map(_stored, page))
+
+    def find(self, path: str) -> Stored | None:
+        """Return one file; None if it is missing."""
+        with report_as(f"cannot read {path}"):
+            try:
+                return _stored(obstore.head(self.store, path))
+            except (NotFoundError, FileNotFoundError):
+                return None
 
     def delete_many(self, paths: Iterable[str]) -> None:
         """Remove objects, many per request; missing ones are no error."""
@@ -297,6 +307,10 @@ def _open(root: str, is_local: bool, options: tuple[tuple[str, str], ...]) -> Ob
             root, config=config, client_options=client, retry_config=retry or None
         )
         return opened
+
+
+def _stored(found: "ObjectMeta") -> Stored:
+    return Stored(found["path"], found["size"], int(found["last_modified"].timestamp() * 1e6))
 
 
 def _mark(found: "ObjectMeta") -> tuple[object, ...]:

@@ -419,19 +419,21 @@ class Tables:
         clock of the store. The first stays too: whoever creates a table may only do so when there
         is none. Files of rows that only they had are left to `forget_old`.
         """
-        files = self.store.objects.listing(f"{table.path}/_versions")
-        versions = {version: each for each in files for version in attached_versions([each])}
-        newest = versions.get(table.version)
+        newest = self.store.objects.find(_version_file(table))
         if newest is None:
             return 0
         before = newest.modified - age // timedelta(microseconds=1)
-        old = [
-            each.path
-            for version, each in versions.items()
-            if 1 < version <= table.version - most and each.modified < before
-        ]
-        self.store.objects.delete_many(old)
-        return len(old)
+        removed = 0
+        for page in self.store.objects.pages(f"{table.path}/_versions"):
+            old = [
+                each.path
+                for each in page
+                for version in attached_versions([each])
+                if 1 < version <= table.version - most and each.modified < before
+            ]
+            self.store.objects.delete_many(old)
+            removed += len(old)
+        return removed
 
     def clear_blank(self, path: str) -> None:
         """Remove the newest versions of a table that a power loss left empty.

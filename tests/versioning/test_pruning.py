@@ -106,3 +106,18 @@ def test_a_process_keeps_few_handles_of_the_manifest(graph: Graph) -> None:
     held = [path for path, _ in graph.repository.tables._handles if path == layout.MANIFEST]
 
     assert len(held) < 4
+
+
+def test_a_crowd_of_files_is_listed_in_pages(graph: Graph) -> None:
+    objects = graph.repository.store.objects
+    crowd = Path(graph.uri, "_crowd")
+    crowd.mkdir()
+    for number in range(2_500):
+        (crowd / str(number)).touch()
+
+    pages = list(objects.pages("_crowd"))
+
+    assert max(map(len, pages)) <= 1_000
+    assert {each.path for page in pages for each in page} == {f"_crowd/{at}" for at in range(2_500)}
+    assert objects.find("_crowd/7") in objects.listing("_crowd")
+    assert objects.find("_crowd/none") is None
