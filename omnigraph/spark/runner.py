@@ -11,6 +11,7 @@ import pyarrow as pa
 from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.frozen import dataclass
 from omnigraph.spark.deadline import Deadline
+from omnigraph.spark.garbage import spare_modules
 from omnigraph.spark.job import watched
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 
@@ -23,8 +24,10 @@ Found = TypeVar("Found")
 _RESULTS = pa.schema([("item", pa.int64()), ("result", pa.binary())])
 _RESULTS_SQL = "item long, result binary"
 _PARTITIONS_PER_SLOT = 4
-_SHUFFLE = pa.schema([("bucket", pa.int32()), ("tag", pa.string()), ("payload", pa.binary())])
-_SHUFFLE_SQL = "bucket int, tag string, payload binary"
+# Spark takes longer for many batches of one parcel than for their bytes.
+_BATCH_BYTES = 1 << 20
+PARCELS = pa.schema([("bucket", pa.int32()), ("tag", pa.string()), ("payload", pa.binary())])
+_PARCELS_SQL = "bucket int, tag string, payload binary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,31 @@ class Parcel:
     bucket: int
     tag: str
     payload: bytes
+
+
+def group_parcels(parcels: Iterable[Parcel]) -> Iterator[list[Parcel]]:
+    """Yield parcels together, so many that a batch is neither tiny nor large."""
+    held: list[Parcel] = []
+    size = 0
+    for parcel in parcels:
+        held.append(parcel)
+        size += len(parcel.payload)
+        if size > _BATCH_BYTES:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
+
+
+def parcel_batch(parcels: Sequence[Parcel]) -> pa.RecordBatch:
+    """Return parcels as rows of `PARCELS`."""
+    columns = (
+        [each.bucket for each in parcels],
+        [each.tag for each in parcels],
+        [each.payload for each in parcels],
+    )
+    arrays = [pa.array(*pair) for pair in zip(columns, PARCELS.types, strict=True)]
+    return pa.record_batch(arrays, schema=PARCELS)
 
 
 Reduce: TypeAlias = Callable[[Sequence[Parcel]], Found]
@@ -209,7 +237,7 @@ class SparkRunner:
             return _reduced(reduce, table)
 
         def reduced() -> "DataFrame":
-            emitted = self._numbers(len(items)).mapInArrow(_Emit(task, items), _SHUFFLE_SQL)
+            emitted = self._numbers(len(items)).mapInArrow(_Emit(task, items), _PARCELS_SQL)
             spread = emitted.repartition(partitions, "bucket")
             return spread.groupBy("bucket").applyInArrow(reduced_table, _RESULTS_SQL)
 
@@ -239,6 +267,7 @@ class _Map(Generic[Item, Found]):
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield _row(number, _attempted(self.task, self.items[number]))
+        spare_modules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,19 +278,15 @@ class _Emit(Generic[Item]):
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for parcel in self.task(self.items[number]):
-                    columns = [[parcel.bucket], [parcel.tag], [parcel.payload]]
-                    arrays = [
-                        pa.array(column, field.type)
-                        for column, field in zip(columns, _SHUFFLE, strict=True)
-                    ]
-                    yield pa.record_batch(arrays, schema=_SHUFFLE)
+                yield from map(parcel_batch, group_parcels(self.task(self.items[number])))
+        spare_modules()
 
 
 def _reduced(reduce: Reduce[Found], table: pa.Table) -> pa.Table:
-    columns = [table[name].to_pylist() for name in _SHUFFLE.names]
+    columns = [table[name].to_pylist() for name in PARCELS.names]
     parcels = [Parcel(*row) for row in zip(*columns, strict=True)]
     answer = _row(parcels[0].bucket, _attempted(reduce, parcels))
+    spare_modules()
     return pa.Table.from_batches([answer])
 
 

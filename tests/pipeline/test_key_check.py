@@ -65,6 +65,49 @@ def test_a_hub_with_many_edges_is_one_value_of_each_split() -> None:
     assert sum(len(each.payload) for each in parcels) < 1_000
 
 
+def test_values_that_hardly_repeat_are_sent_without_counts() -> None:
+    ends = [f"person-{number % 9_500}" for number in range(10_000)]
+    gatherer = KeyGatherer(buckets=8)
+
+    parcels = [*gatherer.add(ENDS, batch(ends, "dst")), *gatherer.finish()]
+
+    assert {keys.unpack(each.payload).num_columns for each in parcels} == {1}
+    assert unpacked(parcels) == Counter(ends)
+
+
+@pytest.mark.parametrize("often", [80, 2_000])
+def test_a_value_that_comes_often_among_others_is_sent_once(often: int) -> None:
+    ends = [f"person-{number}" for number in range(20_000)] + ["hub"] * often
+    gatherer = KeyGatherer(buckets=8)
+
+    parcels = [*gatherer.add(ENDS, batch(ends, "dst")), *gatherer.finish()]
+
+    values = [value for each in parcels for value in keys.unpack(each.payload)[0].to_pylist()]
+    assert values.count("hub") == 1
+    assert unpacked(parcels) == Counter(ends)
+
+
+def test_pairs_of_equal_values_are_sent_once() -> None:
+    ends = [f"person-{number // 2}" for number in range(20_000)]
+    gatherer = KeyGatherer(buckets=8)
+
+    parcels = [*gatherer.add(ENDS, batch(ends, "dst")), *gatherer.finish()]
+
+    assert sum(len(keys.unpack(each.payload)) for each in parcels) == 10_000
+    assert unpacked(parcels) == Counter(ends)
+
+
+def test_many_rows_go_to_more_buckets_than_numbers_of_16_bits_have() -> None:
+    ids = batch([f"person-{number}" for number in range(2_000)])
+
+    parts = dict(keys.split_into_buckets(ids, 100_000))
+
+    assert max(parts) > 1 << 16
+    assert sorted(value for each in parts.values() for value in each[0].to_pylist()) == sorted(
+        ids[0].to_pylist()
+    )
+
+
 def test_more_buckets_hardly_make_more_bytes() -> None:
     ids = batch([f"person-{number}" for number in range(100_000)])
 

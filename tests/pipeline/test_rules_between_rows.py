@@ -30,7 +30,7 @@ def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     elif request.param != "whole tables":
         monkeypatch.setattr(checks, "_ROWS_PER_BUCKET", 1)
     if request.param == "colliding buckets":
-        monkeypatch.setattr(keys, "_hashes", lambda batch: np.zeros(len(batch), np.uint64))
+        monkeypatch.setattr(keys, "hash_rows", lambda batch: np.zeros(len(batch), np.uint64))
     return str(request.param)
 
 

@@ -21,6 +21,7 @@ from omnigraph.write.load.gathered import (
     KeyGatherer,
     counts_of,
     join_counts,
+    stack,
     values_of,
 )
 from omnigraph.write.load.rules import (
@@ -31,7 +32,7 @@ from omnigraph.write.load.rules import (
     UniqueRule,
 )
 
-_ROWS_PER_BUCKET = 100_000
+_ROWS_PER_BUCKET = 400_000
 # More buckets would get parcels of a few values each; these still fit a task at 20 billion rows.
 _MOST_BUCKETS = 4_096
 # Rows that are there are read only where they are no more than so many times the new ones.
@@ -105,7 +106,7 @@ def count_buckets(new: int, old: int) -> int:
 
 def fits_one_bucket(values: int) -> bool:
     """Whether so many values can meet in one bucket."""
-    return values <= _ROWS_PER_BUCKET
+    return values <= _ROWS_PER_BUCKET // 4
 
 
 def find_broken_values(runner: Runner, check: KeyCheck, progress: Progress) -> list[BrokenValues]:
@@ -222,8 +223,12 @@ def _missing(
 ) -> BrokenValues | None:
     if not ends:
         return None
-    counted = join_counts(ends)
-    counted = counted.filter(pc.invert(_is_among(counted[0], nodes)))
+    # Nearly always none is missing, and then nothing has to be counted.
+    whole = stack(ends)
+    missing = whole.filter(pc.invert(_is_among(whole[0], nodes)))
+    if not len(missing):
+        return None
+    counted = join_counts([missing])
     return _hit(rule, values_of(counted), counts_of(counted))
 
 

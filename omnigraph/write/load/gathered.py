@@ -1,24 +1,22 @@
 """Gathered: the values that rules compare, each once for many rows, in the buckets they meet in."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import drop_incomparable, to_comparable
 from omnigraph.frozen import dataclass
-from omnigraph.spark.runner import Parcel
+from omnigraph.spark.runner import PARCELS, Parcel, group_parcels, parcel_batch
 from omnigraph.write.load import keys
 from omnigraph.write.load.aside import Aside
 from omnigraph.write.load.rules import RuleReading
 
 # Values wait until there are so many bytes of them, so that buckets get few and full parcels.
 _MOST_BYTES = 32 << 20
-_BATCH_BYTES = 1 << 20
 # How often a value came; a table without this column has every value once.
 _COUNT = "#"
-_PARCELS = pa.schema([("bucket", pa.int32()), ("tag", pa.string()), ("payload", pa.binary())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,28 +77,34 @@ class KeyGatherer:
 
     def finish(self) -> list[Parcel]:
         """Return the parcels of all values that were not returned yet."""
-        self._join()
         found = [parcel for tag in list(self._tables) for parcel in self._pack(tag)]
         self._size = 0
         return found
 
     def _relieve(self) -> list[Parcel]:
         """Drop repeated values, and return all if too many are left."""
-        self._join()
+        for tag in self._tables:
+            joined, _ = self._join(tag)
+            self._tables[tag] = [pa.Table.from_batches([joined])]
+        self._size = sum(each.nbytes for tables in self._tables.values() for each in tables)
         return self.finish() if self._size > _MOST_BYTES // 2 else []
 
-    def _join(self) -> None:
-        for tag, tables in self._tables.items():
-            joined = join_counts(tables) if tag in self._repeating else pa.concat_tables(tables)
-            self._tables[tag] = [joined]
-        self._size = sum(each.nbytes for tables in self._tables.values() for each in tables)
+    def _join(self, tag: str) -> tuple[pa.RecordBatch, keys.Hashes]:
+        """Return the values of a reading, each once where many come often, and their hashes."""
+        tables = self._tables[tag]
+        are_counted = any(_COUNT in each.column_names for each in tables)
+        rows = _as_batch(join_counts(tables) if are_counted else pa.concat_tables(tables))
+        hashes = keys.hash_rows(_values(rows))
+        if are_counted or tag not in self._repeating or not keys.are_worth_joining(hashes):
+            return rows, hashes
+        rows = _as_batch(join_counts([pa.Table.from_batches([rows])]))
+        return rows, keys.hash_rows(_values(rows))
 
     def _pack(self, tag: str) -> Iterator[Parcel]:
-        (table,) = self._tables.pop(tag)
-        self.counts[tag] += len(table)
-        names = [name for name in table.column_names if name != _COUNT]
-        (rows,) = table.combine_chunks().to_batches()
-        for bucket, part in keys.split_into_buckets(rows, self._buckets, by=names):
+        rows, hashes = self._join(tag)
+        del self._tables[tag]
+        self.counts[tag] += len(rows)
+        for bucket, part in keys.split_by_hash(rows, hashes, self._buckets):
             yield Parcel(bucket, tag, keys.pack(part))
 
 
@@ -128,8 +132,8 @@ class KeyWriter:
 
     def _store(self, parcels: Sequence[Parcel]) -> None:
         if parcels:
-            batches = map(_batch, _grouped(parcels))
-            self._paths.append(self._aside.write_batches(_PARCELS, batches))
+            batches = map(parcel_batch, group_parcels(parcels))
+            self._paths.append(self._aside.write_batches(PARCELS, batches))
 
 
 def join_counts(tables: Sequence[pa.Table]) -> pa.Table:
@@ -164,35 +168,27 @@ def values_of(table: pa.Table) -> pa.Table:
     return table.drop_columns([_COUNT]) if _COUNT in table.column_names else table
 
 
+def stack(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return all values of tables, with counts if some of them have counts."""
+    if any(_COUNT in each.column_names for each in tables):
+        tables = [_counted(each) for each in tables]
+    return pa.concat_tables(tables)
+
+
+def _values(rows: pa.RecordBatch) -> pa.RecordBatch:
+    return rows.select([name for name in rows.schema.names if name != _COUNT])
+
+
+def _as_batch(table: pa.Table) -> pa.RecordBatch:
+    (rows,) = table.combine_chunks().to_batches()
+    return rows
+
+
 def _counted(table: pa.Table) -> pa.Table:
     if _COUNT in table.column_names:
         return table
     return table.append_column(_COUNT, pa.repeat(pa.scalar(1, pa.int64()), len(table)))
 
 
-def _grouped(parcels: Iterable[Parcel]) -> Iterator[list[Parcel]]:
-    """Yield parcels together, so many that a batch is neither tiny nor large."""
-    held: list[Parcel] = []
-    size = 0
-    for parcel in parcels:
-        held.append(parcel)
-        size += len(parcel.payload)
-        if size > _BATCH_BYTES:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
-
-
-def _batch(parcels: Sequence[Parcel]) -> pa.RecordBatch:
-    columns = (
-        [each.bucket for each in parcels],
-        [each.tag for each in parcels],
-        [each.payload for each in parcels],
-    )
-    arrays = [pa.array(*pair) for pair in zip(columns, _PARCELS.types, strict=True)]
-    return pa.record_batch(arrays, schema=_PARCELS)
-
-
 def _pack_parcels(parcels: Sequence[Parcel]) -> bytes:
-    return keys.pack(_batch(parcels))
+    return keys.pack(parcel_batch(parcels))

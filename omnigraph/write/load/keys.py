@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_Hashes: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
+Hashes: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _INVERSE = np.uint64(pow(0x9E3779B97F4A7C15, -1, 1 << 64))
@@ -17,6 +17,9 @@ _HALF = np.uint64(32)
 _HASHED_BYTES = 1 << 16
 _SLICE_BYTES = 1 << 19
 _POWERS_BITS = 20
+_MOST_SMALL = 1 << 16
+_CELLS = 1 << 16
+_OFTEN = 64
 
 
 def split_into_buckets(
@@ -29,14 +32,39 @@ def split_into_buckets(
     if buckets == 1:
         yield 0, keys
         return
-    places = _hashes(keys if by is None else keys.select(list(by))) % np.uint64(buckets)
-    order = np.argsort(places, kind="stable")
-    bounds = np.searchsorted(places[order], np.arange(buckets + 1, dtype=np.uint64))
-    sorted_keys = keys.take(pa.array(order))
-    for bucket in range(buckets):
-        first, last = int(bounds[bucket]), int(bounds[bucket + 1])
-        if last > first:
-            yield bucket, sorted_keys.slice(first, last - first)
+    hashed = keys if by is None else keys.select(list(by))
+    yield from split_by_hash(keys, hash_rows(hashed), buckets)
+
+
+def split_by_hash(
+    keys: pa.RecordBatch, hashes: Hashes, buckets: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield the rows of each bucket, of which `hashes` has what `hash_rows` returns."""
+    if buckets == 1:
+        yield 0, keys
+        return
+    # Numbers of 16 bits are sorted by counting them, in a tenth of the time.
+    small = np.uint16 if buckets <= _MOST_SMALL else np.uint64
+    places = (hashes % np.uint64(buckets)).astype(small)
+    sorted_keys = keys.take(pa.array(np.argsort(places, kind="stable")))
+    last = 0
+    for bucket, count in enumerate(np.bincount(places.astype(np.int64)).tolist()):
+        if count:
+            yield bucket, sorted_keys.slice(last, count)
+        last += count
+
+
+def are_worth_joining(hashes: Hashes) -> bool:
+    """Whether rows are so often equal that each should be kept once, with its count.
+
+    A count takes as many bytes as a third of a short text. So rows are joined where there are more
+    equal pairs than a quarter of all rows, or where one row comes often: all others would wait for
+    the bucket that gets it.
+    """
+    cells = np.bincount((hashes & np.uint64(_CELLS - 1)).astype(np.int64), minlength=_CELLS)
+    by_chance = len(hashes) / _CELLS
+    pairs = (int((cells * cells).sum()) - len(hashes)) / 2 - len(hashes) * by_chance / 2
+    return pairs > len(hashes) / 4 or int(cells.max()) > _OFTEN + 4 * by_chance
 
 
 def pack(keys: pa.RecordBatch) -> bytes:
@@ -52,7 +80,7 @@ def unpack(data: bytes) -> pa.Table:
     return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
 
 
-def _hashes(keys: pa.RecordBatch) -> _Hashes:
+def hash_rows(keys: pa.RecordBatch) -> Hashes:
     """Return a hash of each row, which only spreads rows and decides nothing."""
     total = np.zeros(len(keys), np.uint64)
     for column in keys.columns:
@@ -80,7 +108,7 @@ def _slices(texts: pa.Array) -> Iterator[pa.Array]:
         start = end
 
 
-def _text_hashes(column: pa.Array) -> _Hashes:
+def _text_hashes(column: pa.Array) -> Hashes:
     """Return, for each text, the sum of its bytes times the powers of a factor, modulo 2^64.
 
     All are computed from one running sum over all texts: the sum before a text is subtracted, and
@@ -98,7 +126,7 @@ def _text_hashes(column: pa.Array) -> _Hashes:
 
 
 @lru_cache(maxsize=2)
-def _powers(bits: int) -> tuple[_Hashes, _Hashes]:
+def _powers(bits: int) -> tuple[Hashes, Hashes]:
     count = (1 << bits) + 1
     powers, inverses = np.full(count, _FACTOR), np.full(count, _INVERSE)
     powers[0] = inverses[0] = 1
