@@ -32,8 +32,9 @@ from omnigraph.versioning.snapshot import Snapshot
 
 # Looking up one row takes about as long as numbering this many.
 LOOKUP_ROWS = 1_500
-# Numbers that are stored beside the graph are read so many times as fast as they are made.
-_STORED_PART = 80
+# Numbers of rows that are stored beside the graph are read so many times as fast as they are made,
+# and those of edges, which have no ids.
+_STORED_ROWS, _STORED_EDGES = 80, 300
 # Reads of single rows number a table only where that takes at most a quarter of the memory for
 # what is derived; a row is thought to take so many bytes, which is rather too many.
 _NUMBERED_BYTES = 64
@@ -275,7 +276,8 @@ class _Estimate:
         table = self._snapshot.table(self._stored(name).identity)
         if not table.takes_conditions:
             self.lookups = None
-        self._add_missing(name, self._topology.where_numbering(table), self._count(name))
+        where, rows = self._topology.where_numbering(table), self._count(name)
+        self._add_missing(name, where, rows, rows // _STORED_ROWS)
 
     def _add_adjacency(self, edge: EdgeType, backwards: bool, *, named: bool) -> None:
         """Add the edges of a type, unless the adjacency is built already."""
@@ -283,14 +285,15 @@ class _Estimate:
         if not table.takes_conditions:
             self.lookups = None
         where = self._topology.where_adjacency(table, backwards=backwards, named=named)
-        self._add_missing((edge.name, backwards, named), where, self._count(edge.name))
+        edges = self._count(edge.name)
+        self._add_missing((edge.name, backwards, named), where, edges, edges // _STORED_EDGES)
 
-    def _add_missing(self, thing: Hashable, where: Place, rows: int) -> None:
-        """Add what it takes to have something in memory, unless it is there."""
+    def _add_missing(self, thing: Hashable, where: Place, rows: int, stored: int) -> None:
+        """Add what it takes to have something in memory: less, where it is stored in a file."""
         if where is Place.MEMORY:
             return
         self.held += rows
-        cost = rows // _STORED_PART if where is Place.DISK else rows
+        cost = stored if where is Place.DISK else rows
         if cost:
             self.unread[thing] = cost
 

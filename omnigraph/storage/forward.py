@@ -26,8 +26,8 @@ _SAME_SECONDS = 1.0
 # One page of a listing costs about as much as this many probes in sequence.
 _MOST_PROBES = 8
 _PROBES_AT_A_TIME = 16
-# Whether a file is looked for as the user that other calls are made for.
-_KNOWS_ACTING = os.access in os.supports_effective_ids
+# Whether `os.access`, which asks for the user who started a process, asks for the one it acts as.
+_IS_ITSELF = hasattr(os, "geteuid") and os.getuid() == os.geteuid()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +168,9 @@ def _hinted_version(folder: str) -> int | None:
 
 
 def _exists(folder: str, version: int) -> bool:
-    # Mostly there is none, which raises nothing here; that would take longer than the look itself.
     file = f"{folder}/{layout.manifest_name(version)}"
-    return os.access(file, os.F_OK, effective_ids=_KNOWS_ACTING)
+    # Mostly there is none, which raises nothing here; that would take longer than the look itself.
+    return os.access(file, os.F_OK) if _IS_ITSELF else _local_mark(file) is not None
 
 
 def blank_manifests(folder: Path) -> Iterator[Path]:

@@ -94,7 +94,7 @@ class Aggregation:
         if self.count * width > _MOST:
             first, _ = number_combinations([groups, found], len(found))
             return np.bincount(groups[first], minlength=self.count)
-        if self.count == 1 and len(found) * _SPARSE_PART < width:
+        if self.count == 1 and len(found) * _SPARSE_PART < width <= _MARKED:
             return np.array([_count_apart(found, width)])
         pairs = found if self.count == 1 else groups * width + found
         if self.count * width <= max(_MARKED, len(pairs) * _MARKED_PART):
