@@ -144,6 +144,16 @@ def test_what_has_no_value_is_told_with_its_place(people: Graph, text: str, reas
     assert "^" in rendered
 
 
+@pytest.mark.parametrize("key", ["1 / 0", "-1 / 0.0 desc", "1 / (n - n)", "n, 1 / (n - n)"])
+@pytest.mark.parametrize("shown", ["count($p) as n", "count($p) as n, collect($p.slug) as l"])
+def test_a_key_without_a_value_is_told_though_one_row_needs_no_order(
+    people: Graph, shown: str, key: str
+) -> None:
+    body = f"match {{ $p: Person }} return {{ {shown} }} order {{ {key} }}"
+    with pytest.raises(ExpressionError, match="divided by zero"):
+        column(people, body)
+
+
 def test_a_condition_that_can_fail_is_asked_about_what_the_others_let_through(
     people: Graph,
 ) -> None:

@@ -40,6 +40,7 @@ FAILING = {
     "compared with a number that is too large": """match { $p: P  ($p.i + 0) / $p.i > 99999999999 }
         return { $p.slug }""",
     "order of one row": "match { $p: P  $p.n = 0 } return { $p.slug } order { 1 / $p.n }",
+    "order of all rows as one": "match { $p: P } return { count($p) as n } order { 1 / (n - 4) }",
     "order of groups": """match { $p: P }
         return { $p.team, min($p.n) as least } order { 1 / least } limit 1""",
     "sum, beside a sum of nothing": """match { $p: P }

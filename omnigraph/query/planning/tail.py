@@ -83,7 +83,9 @@ def _grouped(read: CheckedRead) -> list[plan.Operator]:
         each for each in names.columns if not isinstance(each.expr, Aggregate | Collect | Known)
     )
     aggregates = tuple(each for each in names.columns if isinstance(each.expr, Aggregate | Collect))
-    order = [plan.Order(keys, tuple(each.name for each in groups))] if groups else []
+    # One row needs no order, but whatever has no value is an error.
+    is_told = groups or any(may_fail(key.expr) for key in keys)
+    order = [plan.Order(keys, tuple(each.name for each in groups))] if is_told else []
     tail: list[plan.Operator] = [plan.Aggregate(groups, aggregates), *having, *order]
     return [*tail, *_limit(read), plan.Project(visible)]
 

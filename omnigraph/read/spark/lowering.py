@@ -237,6 +237,8 @@ class _Lowering:
                 limit = following if isinstance(following, Limit) else None
                 rows = self._search_texts(matches, (key.expr for key in operator.keys))
                 rows, by = self._compute_keys(self._repeat(rows), operator.keys)
+                if not operator.ties:
+                    return self._compute_keys_of_one(rows, by)
                 return self._sort(rows, replace(operator, keys=by), limit)
             case Limit():
                 return self._limit(self._repeat(matches), operator)
@@ -304,6 +306,16 @@ class _Lowering:
             matches, expr = self._compute(matches, each.expr)
             found.append(replace(each, expr=expr))
         return matches, tuple(found)
+
+    def _compute_keys_of_one(self, matches: FrameMatches, keys: Sequence[OrderKey]) -> FrameMatches:
+        """Return the only row, which Spark does not sort; a key that has no value is an error.
+
+        So it is asked something that is always so, and that takes each key to find out.
+        """
+        for each in keys:
+            number = fn.hash(self._expressions(matches).value(each.expr))
+            matches = matches.filter(ask_every_row(number.bitwiseOR(1) != 0))
+        return matches
 
     def _compute(self, matches: FrameMatches, expr: Expr) -> tuple[FrameMatches, Expr]:
         """Return the rows with a column for what is computed, and the reference to it."""
