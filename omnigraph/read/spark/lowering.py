@@ -202,12 +202,8 @@ class _Lowering:
         self, matches: FrameMatches, operator: Operator, following: Operator | None
     ) -> FrameMatches:
         match operator:
-            case NodeScan() if self._is_led_on(matches, operator, following):
-                self._bind(operator)
-                self._made.begin(operator.variable, self._count_found(operator))
-                return replace(matches, every=operator)
             case NodeScan() | Expand() | Path():
-                return self._bind_variables(matches, operator)
+                return self._bind_variables(matches, operator, following)
             case Filter(predicate):
                 return self._filter(matches, (predicate,))
             case AntiJoin(inner=inner):
@@ -249,9 +245,13 @@ class _Lowering:
                 assert_never(operator)
 
     def _bind_variables(
-        self, matches: FrameMatches, operator: NodeScan | Expand | Path
+        self, matches: FrameMatches, operator: NodeScan | Expand | Path, following: Operator | None
     ) -> FrameMatches:
         match operator:
+            case NodeScan() if self._is_led_on(matches, operator, following):
+                self._bind(operator)
+                self._made.begin(operator.variable, self._count_found(operator))
+                return replace(matches, every=operator)
             case NodeScan():
                 return self._cross(matches, operator)
             case Expand():
