@@ -185,11 +185,12 @@ def test_a_hostile_text_is_refused_quickly(text: str) -> None:
     assert time.perf_counter() - begun < 5
 
 
-def test_many_actors_are_read_quickly() -> None:
-    actors = ", ".join(f"a{n}" for n in range(25_000))
+@pytest.mark.parametrize("count", [5_000, pytest.param(25_000, marks=pytest.mark.long)])
+def test_many_actors_are_read_quickly(count: int) -> None:
+    actors = ", ".join(f"a{n}" for n in range(count))
     begun = time.perf_counter()
     policy = parse_policy("p", f"version: 1\ngroups: {{g: [{actors}]}}".encode())
-    assert len(policy.rules.actors) == 25_000
+    assert len(policy.rules.actors) == count
     assert time.perf_counter() - begun < 30
 
 

@@ -2,11 +2,13 @@
 
 import shutil
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
 from omnigraph.policy.actions import Action, Decider
+from omnigraph.policy.policy import Policy, parse_policy
 from omnigraph.query.stored import StoredQueries, parse_stored
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems
@@ -51,6 +53,12 @@ rules:{rule("everywhere", "any")}{rule("inside", "protected")}{rule("outside", "
 """
 
 
+@cache
+def parsed(policy: str) -> Policy:
+    """Return what a policy says; most tests have the same one, and to check it takes a while."""
+    return parse_policy("policy.yaml", policy.encode())
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """Where the graph is, and the ids of what is in it; `vault` holds a secret, `open` does not."""
@@ -63,7 +71,8 @@ class World:
 
     def graph(self, actor: str | None = None, policy: Decider | str | None = POLICY) -> Graph:
         """Open the graph for an actor."""
-        return open_graph(self.root, durable=False, actor=actor, policy=policy, queries=QUERIES)
+        decider = parsed(policy) if isinstance(policy, str) else policy
+        return open_graph(self.root, durable=False, actor=actor, policy=decider, queries=QUERIES)
 
     def owner(self) -> Graph:
         """Open the graph without a policy."""
