@@ -21,7 +21,17 @@ from tests.pipeline.loads import broken, edge, engine, node, refused, rows, text
 __all__ = ["engine"]
 
 
-@pytest.fixture(params=["whole tables", "lookups by index", "many buckets", "colliding buckets"])
+COLLIDING = "colliding buckets"
+
+
+@pytest.fixture(
+    params=[
+        "whole tables",
+        "lookups by index",
+        "many buckets",
+        pytest.param(COLLIDING, marks=pytest.mark.long),
+    ]
+)
 def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Check rules between rows on each of the roads that a load can take to them."""
     monkeypatch.setattr(checks, "_FEW_VALUES", 0)
@@ -29,7 +39,7 @@ def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         monkeypatch.setattr(lookups, "_SCAN_SECONDS", 1.0)
     elif request.param != "whole tables":
         monkeypatch.setattr(checks, "_ROWS_PER_BUCKET", 1)
-    if request.param == "colliding buckets":
+    if request.param == COLLIDING:
         monkeypatch.setattr(keys, "hash_rows", lambda batch: np.zeros(len(batch), np.uint64))
     return str(request.param)
 

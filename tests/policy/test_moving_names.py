@@ -25,6 +25,7 @@ ACTS: dict[str, Act] = {
     "an ingest of nothing": lambda g: g.ingest("", branch="mine", base=TAG),
     "blame": lambda g: g.branch(TAG).blame("Person", "secret"),
 }
+FEW = ("a branch", "a merge", "blame")
 
 
 def interrupt(graph: Graph, actions: Mapping[int, Callable[[], object]]) -> list[int]:
@@ -48,7 +49,9 @@ def shown(graph: Graph) -> set[str]:
     return {str(row["p.slug"]) for each in known for row in graph.at(each).query(READ)}
 
 
-@pytest.mark.parametrize("name", ACTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=() if each in FEW else pytest.mark.long) for each in ACTS]
+)
 def test_a_tag_that_is_pointed_elsewhere_meanwhile_gives_nothing_that_may_not_be_read(
     name: str, world: World, tmp_path: Path
 ) -> None:
@@ -75,7 +78,13 @@ def test_a_tag_that_is_pointed_elsewhere_meanwhile_gives_nothing_that_may_not_be
             break
 
 
-@pytest.mark.parametrize("moments", list(combinations(range(1, 7), 3)), ids=str)
+@pytest.mark.parametrize(
+    "moments",
+    [
+        pytest.param(each, id=str(each), marks=() if number % 4 == 0 else pytest.mark.long)
+        for number, each in enumerate(combinations(range(1, 7), 3))
+    ],
+)
 def test_a_branch_that_comes_and_goes_while_rows_are_ingested_opens_no_way_to_its_base(
     moments: tuple[int, int, int], world: World
 ) -> None:
