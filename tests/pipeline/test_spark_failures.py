@@ -117,12 +117,14 @@ SPARED = {
         return { $p.slug, $q.slug as q }""",
     "by coalesce": "match { $p: P  coalesce($p.n, 1 / $p.n) != 7 } return { $p.slug }",
     "by a limit": "match { $p: P } return { 6 / $p.n as x } order { $p.slug } limit 2",
+    "in the order of a union": """match { $p: P } return { $p.n as x }
+        union all match { $p: P } return { $p.n as x } order { x + 1 desc }""",
     "where no row is": "match { $p: P  $n: None  1 / $p.n > 1 } return { $p.slug }",
     "by an exists that asks nobody": """
         match { $p: P  exists { $p likes $q  $q.n != 0  1 / $q.n > 0 } }
         return { $p.slug }""",
 }
-FEW_SPARED = ("by a block", "in an optional block", "where no row is")
+FEW_SPARED = ("by a block", "in the order of a union", "in an optional block", "where no row is")
 PARAMS = "$null: String?, $null_number: I64?, $null_list: [I64]?"
 
 

@@ -233,7 +233,7 @@ class _Lowering:
                 limit = following if isinstance(following, Limit) else None
                 rows = self._search_texts(matches, (key.expr for key in operator.keys))
                 rows, by = self._compute_keys(self._repeat(rows), operator.keys)
-                if not operator.ties:
+                if rows.most == 1:
                     return self._compute_keys_of_one(rows, by)
                 return self._sort(rows, replace(operator, keys=by), limit)
             case Limit():
