@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.derived.codes import number_combinations
-from omnigraph.data.derived.numbering import Numbers, take_numbers
+from omnigraph.data.derived.numbering import Numbers, are_bound, take_numbers
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Column
 from omnigraph.query.expr import (
@@ -209,7 +209,7 @@ def join_matches(parts: Sequence[Matches]) -> Matches:
 
 def _look_up(found: Numbers, codes: Numbers) -> Numbers:
     """Return what is found for each code; NO_ROW stays."""
-    if codes.min(initial=0) >= 0:
+    if are_bound(codes):
         return take_numbers(found, codes)
     taken, bound = codes.copy(), codes >= 0
     taken[bound] = found[codes[bound]]
@@ -220,7 +220,7 @@ def _count_combinations(rows: Matches) -> Matches:
     """Return each different combination of nodes once, with how often it occurs."""
     widths = [int(codes.max()) + 1 for codes in rows.codes.values()]
     is_small = bool(widths) and 0 < prod(widths) <= _MOST_AT_ONCE
-    if is_small and rows.total < _EXACT and _are_bound(rows):
+    if is_small and rows.total < _EXACT and all(map(are_bound, rows.codes.values())):
         return _count_packed(rows, widths)
     first, groups = number_combinations(list(rows.codes.values()), rows.count)
     if rows.weights is None:
@@ -230,10 +230,6 @@ def _count_combinations(rows: Matches) -> Matches:
         weights = np.zeros(len(first), np.int64)
         np.add.at(weights, groups, rows.weights)
     return replace(Matches(rows.count, rows.codes).take(first), weights=weights)
-
-
-def _are_bound(rows: Matches) -> bool:
-    return all(codes.min() >= 0 for codes in rows.codes.values())
 
 
 def _count_packed(rows: Matches, widths: Sequence[int]) -> Matches:

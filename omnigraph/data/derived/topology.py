@@ -258,7 +258,7 @@ class Topology:
         """Return whether the table is numbered, in this or another version."""
         return self.where_numbering(table) is not Place.NOWHERE
 
-    def where_numbering(self, table: Table) -> "Place":
+    def where_numbering(self, table: Table) -> Place:
         """Return where the numbering of a table is, in this or another version."""
         return self._where(_numbering_family(table))
 
@@ -271,7 +271,7 @@ class Topology:
         found = self.where_adjacency(table, backwards=backwards, named=named)
         return found is not Place.NOWHERE
 
-    def where_adjacency(self, table: Table, *, backwards: bool, named: bool) -> "Place":
+    def where_adjacency(self, table: Table, *, backwards: bool, named: bool) -> Place:
         """Return where the adjacency is, for this or another version."""
         return self._where(_adjacency_family(table, backwards, named=named))
 
@@ -301,7 +301,7 @@ class Topology:
         for each in things:
             self._costs.pop(each, None)
 
-    def _where(self, family: Family) -> "Place":
+    def _where(self, family: Family) -> Place:
         if self.cache.newest(family) is not None:
             return Place.MEMORY
         is_stored = self.disk is not None and self.disk.has(family)

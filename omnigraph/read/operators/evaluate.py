@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.derived.coded_column import CodedColumn
-from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.derived.numbering import Numbers, are_bound
 from omnigraph.data.values.columns import convert_each
 from omnigraph.data.values.comparison import (
     Operand,
@@ -305,7 +305,7 @@ class Evaluation:
         if not domain.is_stored:
             return None
         coded = reader.coded(domain.types[0], left.property, len(codes), one=one)
-        if coded is None or codes.min(initial=0) < 0:
+        if coded is None or not are_bound(codes):
             return None
         is_all = codes is reader.numbering(domain.types[0]).all()
         return coded, None if is_all and len(codes) == len(coded.places) else codes

@@ -17,7 +17,9 @@ _HALF = np.uint64(32)
 _HASHED_BYTES = 1 << 16
 _SLICE_BYTES = 1 << 17
 _POWERS_BITS = 18
+# Up to so many buckets, their numbers take 16 bits.
 _MOST_SMALL = 1 << 16
+# Hashes are counted in so many cells; one with so many more than by chance has one value often.
 _CELLS = 1 << 16
 _OFTEN = 64
 
