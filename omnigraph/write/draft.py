@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import field
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.data.values.lookup import look_up_rows, note_absent
 from omnigraph.errors import Violation
 from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import EdgeType, StoredType
@@ -19,6 +20,7 @@ from omnigraph.write.upsert import find_changed, find_unchanged
 # Rows of a change whose commit names them; of a larger one, the tables are compared.
 MOST_TOUCHED = 16
 _NO_IDS = pa.array([], pa.utf8())
+_NOTHING: Mapping[str, pa.Array] = MappingProxyType({})
 # Rows of so few ids are kept: a statement looks for them, and so does the check of what it changes.
 _FEW_IDS = 16
 
@@ -104,6 +106,7 @@ class Draft:
     def note_made(self, name: str, ids: pa.Array) -> None:
         """Note ids that were made for this change: no committed row has them."""
         self._made[name] = pa.concat_arrays([self._made.get(name, _NO_IDS), ids])
+        note_absent(self.table(self.change(name).stored), ids)
 
     def remove(self, name: str, ids: pa.Array, *, found: bool = False) -> None:
         """Delete rows by their ids, which were `found` as the draft leaves them, each once."""
@@ -117,13 +120,20 @@ class Draft:
             gone = pc.unique(pa.concat_arrays([before.gone, ids]))
         self._changes[name] = TypeChange(before.stored, kept, gone)
 
-    def committed(self, name: str, ids: pa.Array) -> pa.Table:
-        """Return the committed rows of some ids, except those that were changed since."""
+    def committed(
+        self, name: str, ids: pa.Array, beside: Mapping[str, pa.Array] = _NOTHING
+    ) -> pa.Table:
+        """Return the committed rows of some ids, except those that were changed since.
+
+        `beside` are values of other columns that are looked up next.
+        """
         change = self.change(name)
         fresh = ids.filter(pc.invert(pc.is_in(ids, value_set=change.hidden)))
-        return self._rows_of(change, fresh)
+        return self._rows_of(change, fresh, beside)
 
-    def _rows_of(self, change: TypeChange, ids: pa.Array) -> pa.Table:
+    def _rows_of(
+        self, change: TypeChange, ids: pa.Array, beside: Mapping[str, pa.Array] = _NOTHING
+    ) -> pa.Table:
         """Return the rows of some ids as they are in the snapshot."""
         table, made = self.table(change.stored), self._made.get(change.stored.name)
         if made is not None:
@@ -131,7 +141,8 @@ class Draft:
         key = (change.stored.name, *ids.to_pylist()) if len(ids) <= _FEW_IDS else None
         found = None if key is None else self._looked_up.get(key)
         if found is None:
-            found = look_up_rows(table, "id", ids, table.schema.names, packed=True)
+            names = table.schema.names
+            found = look_up_rows(table, "id", ids, names, packed=True, beside=beside)
             found = found.cast(change.rows.schema)
             if key is not None:
                 self._looked_up[key] = found

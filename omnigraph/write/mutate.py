@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import assert_never
 
 import numpy as np
@@ -50,6 +51,7 @@ from omnigraph.write.checked import fill_vectors
 from omnigraph.write.draft import Draft, incident
 from omnigraph.write.filling import VectorFiller
 from omnigraph.write.upsert import forget_stale, keep_unnamed, with_column
+from omnigraph.write.validate import unique_values
 
 _ROW = "#row"
 
@@ -157,7 +159,7 @@ class _StatementRunner:
         batch = _chosen(batch, self._is_once(stored, batch["id"]))
         before = pa.Table.from_batches([batch.slice(0, 0)])
         if not is_whole:
-            before = self._known(stored, batch["id"])
+            before = self._known(stored, batch["id"], unique_values(stored, batch))
         known = pc.is_in(batch["id"], value_set=before["id"].combine_chunks())
         new = _chosen(batch, pc.invert(known))
         if new.num_rows:
@@ -221,11 +223,19 @@ class _StatementRunner:
         """Return the whole rows that meet a condition, as the draft leaves them."""
         return self._known(stored, self._ids(stored, where))
 
-    def _known(self, stored: StoredType, ids: pa.Array) -> pa.Table:
-        """Return the whole rows of some ids, as the draft leaves them."""
+    def _known(
+        self,
+        stored: StoredType,
+        ids: pa.Array,
+        beside: Mapping[str, pa.Array] = MappingProxyType({}),
+    ) -> pa.Table:
+        """Return the whole rows of some ids, as the draft leaves them.
+
+        `beside` are values of other columns that are looked up next.
+        """
         change = self.draft.change(stored.name)
         own = change.rows.filter(pc.is_in(change.rows["id"], value_set=ids))
-        return pa.concat_tables([own, self.draft.committed(stored.name, ids)])
+        return pa.concat_tables([own, self.draft.committed(stored.name, ids, beside)])
 
     def _candidates(self, stored: StoredType, where: Predicate) -> Iterator[pa.RecordBatch]:
         """Yield the columns that a condition reads, of the rows that an index cannot rule out."""

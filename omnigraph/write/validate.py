@@ -83,6 +83,11 @@ def compared_columns(stored: StoredType) -> list[str]:
     return list(dict.fromkeys(["id", *ends, *(name for each in stored.unique for name in each)]))
 
 
+def unique_values(stored: StoredType, rows: pa.RecordBatch) -> dict[str, pa.Array]:
+    """Return the values of rows that are looked up because they must be unique, by column."""
+    return {columns[0]: rows[columns[0]].drop_null() for columns in stored.unique}
+
+
 @dataclass(slots=True)
 class _RuleCheck:
     snapshot: Snapshot
@@ -142,7 +147,7 @@ class _RuleCheck:
         if change is None or not change.rows.num_rows:
             return
         wanted = change.rows[column].combine_chunks()
-        present = self._present(node, wanted)
+        present = self._present(node, _ends_to_ask(edge, change, wanted))
         missing = np.asarray(pc.invert(pc.is_in(wanted, value_set=present)), bool)
         missing &= np.asarray(wanted.is_valid(), bool)
         for place in np.flatnonzero(missing):
@@ -229,6 +234,14 @@ class _RuleCheck:
 
 
 _NONE = pa.array([], pa.utf8())
+_FEW_EDGES = 8
+
+
+def _ends_to_ask(edge: EdgeType, change: TypeChange, wanted: pa.Array) -> pa.Array:
+    """Return the ends to look for: of few edges between nodes of one type, both at once."""
+    if edge.source != edge.target or change.rows.num_rows > _FEW_EDGES:
+        return wanted
+    return pc.unique(pa.concat_arrays([*change.rows["src"].chunks, *change.rows["dst"].chunks]))
 
 
 def _missing_end(edge: EdgeType, column: str, reason: str, ids: tuple[str, str]) -> Violation:

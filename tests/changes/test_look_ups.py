@@ -54,6 +54,39 @@ def test_an_end_that_is_added_with_its_edge_is_not_looked_for(
     assert ("dan", "dan") in ends(settled, "Knows")
 
 
+def test_both_ends_of_an_edge_are_looked_for_at_once(settled: Graph, looked_up: list[str]) -> None:
+    do(settled, link("Knows", "bob", "cy"))
+
+    assert looked_up == ["Person"]
+    assert ("bob", "cy") in ends(settled, "Knows")
+
+
+def test_a_new_row_and_what_must_be_unique_in_it_are_looked_for_at_once(
+    settled: Graph, looked_up: list[str]
+) -> None:
+    do(settled, person("dan", email='"dan@x"'))
+
+    assert looked_up == ["Person"]
+    do(settled, person("dan", email='"daniel@x"'))
+    looked_up.clear()
+    do(settled, person("eve", email='"dan@x"'))
+    assert looked_up == ["Person"], "what dan no longer has is free"
+
+
+def test_a_unique_value_that_another_row_holds_is_seen_for_new_and_for_known_rows(
+    settled: Graph,
+) -> None:
+    do(settled, person("dan", email='"dan@x"'), person("eve", email='"eve@x"'))
+
+    for slug in ("flo", "eve"):
+        (told,) = refused(settled, person(slug, email='"dan@x"'))
+        assert "that of 'dan' already" in told
+    do(settled, person("eve", email='"eve@x"', age="30"))
+    do(settled, 'update Person set { email: "d@x" } where slug = "dan"')
+    do(settled, person("flo", email='"dan@x"'))
+    assert "that of 'flo'" in refused(settled, person("gus", email='"dan@x"'))[0]
+
+
 def test_an_end_that_is_nowhere_is_missed_beside_one_that_is_added(settled: Graph) -> None:
     added = person("dan"), link("Knows", "dan", "ada")
 

@@ -1,7 +1,8 @@
 """Lookup: the rows of a table that have certain values in one column."""
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -10,15 +11,15 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.storage.indexes import LOOKED_UP
-from omnigraph.storage.reading import ADDRESS, batches_where, one_of
+from omnigraph.storage.reading import ADDRESS, any_of, batches_where, one_of
 from omnigraph.storage.table import Table
 
 # Values looked up at a time; a table is read whole when that reads less.
 _AT_A_TIME = 2_000
 _LEAST_OF = 10
 _MOST_BYTES = 64 << 20
-# Ids that are looked up together and remembered, and how many are remembered of one version.
-_FEW_IDS, _MOST_KNOWN = 16, 256
+# Values that are looked up together and remembered, and how many are remembered of one version.
+_FEW, _FEW_BYTES, _MOST_KNOWN = 16, 4_096, 256
 
 
 def look_up_rows(
@@ -28,23 +29,48 @@ def look_up_rows(
     columns: Sequence[str],
     *,
     packed: bool = False,
+    beside: Mapping[str, pa.Array] = MappingProxyType({}),
 ) -> pa.Table:
     """Return some columns of the rows whose value in `column` is one of `values`.
 
     Among the columns may be the address of the rows. Packed, blobs are as the table stores them.
-    A few ids that the table lacks are remembered.
+    A few values that the table lacks are remembered. `beside` are values of other columns with an
+    index that are looked up next: a few are looked for by the same read.
     """
     wanted = pc.unique(values)
-    few_ids = column == "id" and len(wanted) <= _FEW_IDS
-    if few_ids:
-        wanted = _KNOWN_IDS.possible(table, wanted)
+    is_few = _are_few(wanted)
+    if is_few:
+        wanted = _KNOWN.possible(table, column, wanted)
     schema = pa.schema([_field(table, name) for name in columns])
     if not len(wanted):
         return schema.empty_table()
-    found = _read_rows(table, column, wanted, schema, packed=packed)
-    if few_ids and not found.num_rows:
-        _KNOWN_IDS.add(table, wanted.to_pylist(), set())
-    return found
+    if is_few and table.takes_conditions:
+        sought = {column: wanted, **{name: each for name, each in beside.items() if len(each)}}
+        if all(map(_are_few, sought.values())):
+            return _read_few(table, sought, schema, packed=packed)
+    return _read_rows(table, column, wanted, schema, packed=packed)
+
+
+def _are_few(values: pa.Array) -> bool:
+    """Whether values are looked up by one condition, and remembered when there are none."""
+    return values.type in LOOKED_UP and len(values) <= _FEW and values.nbytes <= _FEW_BYTES
+
+
+def _read_few(
+    table: Table, sought: Mapping[str, pa.Array], schema: pa.Schema, *, packed: bool
+) -> pa.Table:
+    """Return the rows with one of a few values in the first column; note which values are there."""
+    names = list(dict.fromkeys([*schema.names, *sought]))
+    read = pa.schema([_field(table, name) for name in names])
+    batches = batches_where(table, names, any_of(sought), packed=packed)
+    found = pa.Table.from_batches(batches, read)
+    if found.num_rows <= _MOST_KNOWN:
+        for name, values in sought.items():
+            _KNOWN.add(table, name, values.to_pylist(), set(found[name].to_pylist()))
+    (column, wanted), *others = sought.items()
+    if others and found.num_rows:
+        found = found.filter(pc.is_in(found[column], value_set=wanted))
+    return found.select(schema.names)
 
 
 def _read_rows(
@@ -62,55 +88,64 @@ def _read_rows(
     return pa.Table.from_batches(batches, schema)
 
 
-class _KnownIds:
-    """Which of some ids a version of a table has, for as long as its handle is in use.
+class _KnownValues:
+    """Which of some values a column of a version has, for as long as its handle is in use.
 
     Versions never change, edges of many changes lead to the same few nodes, and a change asks for
     the ids of its new rows more than once.
     """
 
     def __init__(self) -> None:
-        self._known: WeakKeyDictionary[Table, dict[str, bool]] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[Table, dict[tuple[str, object], bool]] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
-    def get(self, table: Table, ids: list[str]) -> list[str] | None:
-        """Return those that the table has; None when some were not looked up before."""
+    def get(self, table: Table, column: str, values: list[str]) -> list[str] | None:
+        """Return those that the column has; None when some were not looked up before."""
         with self._lock:
             known = self._known.get(table, {})
-            if any(each not in known for each in ids):
+            if any((column, each) not in known for each in values):
                 return None
-            return [each for each in ids if known[each]]
+            return [each for each in values if known[column, each]]
 
-    def possible(self, table: Table, ids: pa.Array) -> pa.Array:
-        """Return the ids without those that the table is known to lack."""
+    def possible(self, table: Table, column: str, values: pa.Array) -> pa.Array:
+        """Return the values without those that the column is known to lack."""
         with self._lock:
             known = self._known.get(table)
             if not known:
-                return ids
-            return pa.array([each for each in ids.to_pylist() if known.get(each, True)], ids.type)
+                return values
+            found = [each for each in values.to_pylist() if known.get((column, each), True)]
+        return values if len(found) == len(values) else pa.array(found, values.type)
 
-    def add(self, table: Table, ids: list[str], found: set[str]) -> None:
-        """Note which of some ids were found."""
+    def add(
+        self, table: Table, column: str, values: Iterable[object], found: Collection[object]
+    ) -> None:
+        """Note which of some values were found."""
         with self._lock:
             known = self._known.setdefault(table, {})
             if len(known) > _MOST_KNOWN:
                 known.clear()
-            known |= {each: each in found for each in ids}
+            known |= {(column, each): each in found for each in values}
 
 
-_KNOWN_IDS = _KnownIds()
+_KNOWN = _KnownValues()
 
 
 def present_ids(table: Table, ids: pa.Array) -> pa.Array:
     """Return those of some ids that a table has, each once; few are remembered."""
-    if len(ids) > _FEW_IDS:
+    if not _are_few(ids):
         return to_array(look_up_rows(table, "id", ids, ["id"])["id"])
     wanted: list[str] = pc.unique(ids).drop_null().to_pylist()
-    known = _KNOWN_IDS.get(table, wanted)
+    known = _KNOWN.get(table, "id", wanted)
     if known is None:
         known = look_up_rows(table, "id", ids, ["id"])["id"].to_pylist()
-        _KNOWN_IDS.add(table, wanted, set(known))
+        _KNOWN.add(table, "id", wanted, set(known))
     return pa.array(known, ids.type)
+
+
+def note_absent(table: Table, ids: pa.Array) -> None:
+    """Note ids that a table lacks, because they were made a moment ago."""
+    if _are_few(ids):
+        _KNOWN.add(table, "id", ids.to_pylist(), ())
 
 
 def _field(table: Table, name: str) -> pa.Field:
