@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import signal
 from pathlib import Path
 
@@ -21,12 +22,23 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# What Spark runs in is one process, so that there is one session. All other files go to whichever
-# process is free, those that take long first, so that no process waits for another at the end.
-SPARK_FOLDER = "tests/pipeline/"
+# What is imported and collected stays to the end: looking through it for garbage, again and again,
+# is two fifths of the time of collecting.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage only among what the tests themselves leave."""
+    gc.freeze()
+    gc.enable()
+
+
+# What Spark runs in is one process, so that there is one session, and so is what a browser runs in.
+# All other files go to whichever process is free, those that take long first, so that no process
+# waits for another at the end.
+TOGETHER = ("tests/pipeline/", "tests/studio/")
 FIRST = (
-    SPARK_FOLDER,
-    "tests/studio/",
+    *TOGETHER,
     "tests/merging/test_histories.py",
     "tests/docs/",
     "tests/properties/",
@@ -51,7 +63,7 @@ class _Sharing(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
-        return SPARK_FOLDER if path.startswith(SPARK_FOLDER) else path
+        return next(filter(path.startswith, TOGETHER), path)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -14,6 +14,7 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import TableWrite, WriteSet, stage
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Person { slug: String @key  name: String @index  age: I32? @index }
@@ -30,7 +31,9 @@ _KNOWS = arrow_schema(_CATALOG.edges["Knows"])
 
 def new_graph(uri: str | Path, *, durable: bool = False) -> Graph:
     """Make an empty graph of people; without flushing to disk, which most tests do not need."""
-    return init(uri, SCHEMA, durable=durable)
+    if durable or not isinstance(uri, Path) or uri.exists():
+        return init(uri, SCHEMA, durable=durable)
+    return fresh_graph(uri, SCHEMA)
 
 
 def people(ages: dict[str, int | None]) -> pa.Table:

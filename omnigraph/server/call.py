@@ -71,7 +71,8 @@ class About:
     """What the server can tell about itself."""
 
     metrics: Metrics
-    openapi: bytes
+    # The document is made when it is first asked for.
+    openapi: Callable[[], bytes]
     # What other workers of the server counted.
     others: Callable[[], Iterable[Mapping[str, Any]]] = tuple
     # What a browser gets for its one-time code; only `omnigraph studio` gives one.

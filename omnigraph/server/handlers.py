@@ -131,7 +131,7 @@ def metrics(call: ServerCall) -> Answer:
 
 def openapi(call: ServerCall) -> Answer:
     """Return the OpenAPI document of the server."""
-    return WholeAnswer(call.about.openapi)
+    return WholeAnswer(call.about.openapi())
 
 
 def perform(call: ServerCall) -> Answer:

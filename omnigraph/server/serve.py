@@ -9,6 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import field, replace
+from functools import cache, partial
 from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
@@ -143,7 +144,7 @@ def app_of(settings: Settings) -> App:
     if settings.worker is not None:
         worker = settings.worker
         shared = SharedTurns.at(worker.folder, worker.index, worker.workers)
-    document = openapi(table, has_tokens=source.is_given)
+    document = cache(partial(openapi, table, has_tokens=source.is_given))
     others = tuple if shared is None else shared.counts_of_others
     about = About(metrics, document, others)
     if settings.handover is not None:

@@ -30,6 +30,7 @@ from omnigraph.adapters.langchain import (
 from omnigraph.api.graph import Graph, connect, init
 from omnigraph.errors import InputError, UnavailableError
 from tests.parity.serving import serving
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Document {
@@ -59,7 +60,7 @@ class Directions(Embeddings):
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Iterator[Graph]:
-    with init(tmp_path / "g", SCHEMA + CHAT_SCHEMA, durable=False) as found:
+    with fresh_graph(tmp_path / "g", SCHEMA + CHAT_SCHEMA) as found:
         yield found
 
 
@@ -84,7 +85,7 @@ def store(graph: Graph) -> OmniGraphVectorStore:
 class TestVectorStore(VectorStoreIntegrationTests):
     @pytest.fixture
     def vectorstore(self, tmp_path: Path) -> Iterator[VectorStore]:
-        with init(tmp_path / "g", document_schema(EMBEDDING_SIZE), durable=False) as graph:
+        with fresh_graph(tmp_path / "g", document_schema(EMBEDDING_SIZE)) as graph:
             yield OmniGraphVectorStore(graph.branch(), self.get_embeddings())
 
 

@@ -29,6 +29,7 @@ from omnigraph.adapters.langgraph import (
 from omnigraph.api.graph import Graph, connect, init
 from omnigraph.errors import InputError, NotFoundError
 from tests.parity.serving import serving
+from tests.templates import fresh_graph
 
 NOTES = "node Note { slug: String @key }"
 ADD = "query add($slug: String) { insert Note { slug: $slug } }"
@@ -52,7 +53,7 @@ class Letters(Embeddings):
 @pytest.fixture
 def graph(tmp_path: Path) -> Iterator[Graph]:
     schema = CHECKPOINT_SCHEMA + store_schema(2) + NOTES
-    with init(tmp_path / "g", schema, durable=False) as found:
+    with fresh_graph(tmp_path / "g", schema) as found:
         yield found
 
 

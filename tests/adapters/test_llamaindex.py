@@ -43,6 +43,7 @@ from omnigraph.adapters.llamaindex import (
 from omnigraph.api.graph import Graph, connect, init
 from omnigraph.errors import InputError, OmniGraphError, UnavailableError
 from tests.parity.serving import serving
+from tests.templates import fresh_graph
 
 DOCUMENTS = """
 node Document {
@@ -68,7 +69,7 @@ OP = FilterOperator
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Iterator[Graph]:
-    with init(tmp_path / "g", DOCUMENTS + graph_schema(2), durable=False) as found:
+    with fresh_graph(tmp_path / "g", DOCUMENTS + graph_schema(2)) as found:
         yield found
 
 

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.mcp.desk import Desk
 from omnigraph.mcp.shelf import prompt_text, shown_prompts
 from omnigraph.mcp.toolbox import shown_tools
@@ -17,6 +17,7 @@ from tests.agents.test_tools import HOSTILE, ask, desk_of, done
 from tests.memory.test_memory import EXAMPLE, SCHEMA
 from tests.sample import new_graph
 from tests.server.serving import POLICY
+from tests.templates import fresh_graph
 
 MEMORY = {"recall", "remember", "contradictions"}
 NEW = {
@@ -32,7 +33,7 @@ NEW = {
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
     monkeypatch.setenv("OMNIGRAPH_EMBED_MODEL", "mock")
-    with init(tmp_path / "memory", SCHEMA) as found:
+    with fresh_graph(tmp_path / "memory", SCHEMA) as found:
         found.load(EXAMPLE / "memory.jsonl")
         yield found
 

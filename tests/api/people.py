@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Person {
@@ -56,6 +57,4 @@ query remove($slug: String) { delete Person where slug = $slug }
 
 def people(root: Path) -> Graph:
     """Return a new graph with a few people."""
-    graph = init(root, SCHEMA)
-    graph.load(ROWS)
-    return graph
+    return fresh_graph(root, SCHEMA, ROWS)

@@ -13,10 +13,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.api.graph import Graph, connect, init
+from omnigraph.api.graph import Graph, connect
 from omnigraph.errors import InputError, ViolationsError
 from omnigraph.write.counts import RowCounts
 from tests.parity.serving import serving
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  born: Date? }
@@ -29,7 +30,7 @@ edge Has: Thing -> Thing { weight: F64? }
 
 @pytest.fixture(params=["at hand", "behind a server"])
 def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
-    made = init(tmp_path / "g", SCHEMA, durable=False)
+    made = fresh_graph(tmp_path / "g", SCHEMA)
     if request.param == "at hand":
         yield made
         return
@@ -40,7 +41,7 @@ def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
 
 @pytest.fixture
 def local(tmp_path: Path) -> Graph:
-    return init(tmp_path / "local", SCHEMA, durable=False)
+    return fresh_graph(tmp_path / "local", SCHEMA)
 
 
 def people(graph: Graph) -> list[dict[str, object]]:
@@ -114,7 +115,7 @@ def test_what_networkx_gets_it_gives_back(local: Graph, tmp_path: Path) -> None:
     local.load({"Person": [{"name": "Ana"}, {"name": "Bo"}], "Thing": [{"number": 7}]})
     local.load([{"text": "hello"}], type="Note")
     local.load({"Knows": [{"from": "Ana", "to": "Bo"}], "Has": [{"from": 7, "to": 7}]})
-    again = init(tmp_path / "again", SCHEMA, durable=False)
+    again = fresh_graph(tmp_path / "again", SCHEMA)
 
     again.load(local.branch().to_networkx())
 

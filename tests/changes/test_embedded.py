@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.embedding import EmbeddingTask, embedder_for
 from omnigraph.errors import EmbeddingError
 from tests.changes.town import Row, column, commits, counts, do, refused, rows
 from tests.pipeline.purse import Purse
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Doc { slug: String @key  body: String?  size: I32?  v: Vector(4)? @embed("body") }
@@ -20,13 +21,13 @@ GIVEN = [0.0, 1.0, 0.0, 0.0]
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     monkeypatch.setenv("OMNIGRAPH_EMBED_MODEL", "mock")
-    return init(tmp_path / "graph", SCHEMA, durable=False)
+    return fresh_graph(tmp_path / "graph", SCHEMA)
 
 
 @pytest.fixture
 def paying(tmp_path: Path, purse: Purse) -> Graph:
     """A graph whose vectors come from a provider that counts what it is paid for."""
-    return init(tmp_path / "graph", SCHEMA, durable=False)
+    return fresh_graph(tmp_path / "graph", SCHEMA)
 
 
 def doc(slug: str, body: str, kind: str = "Doc") -> str:

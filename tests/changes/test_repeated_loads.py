@@ -9,12 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import OperationReusedError
 from omnigraph.storage import steps
 from omnigraph.storage.layout import ASIDE
 from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Person { slug: String @key  age: I32? }
@@ -28,7 +29,7 @@ NOTE = '{"type": "Note", "data": {"text": "once"}}\n'
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    return init(tmp_path / "graph", SCHEMA, durable=False)
+    return fresh_graph(tmp_path / "graph", SCHEMA)
 
 
 def slugs(graph: Graph, branch: str = "main") -> list[str]:

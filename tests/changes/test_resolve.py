@@ -18,6 +18,7 @@ from omnigraph.errors import (
 from omnigraph.write.counts import RowCounts
 from tests.changes.meanwhile import meanwhile
 from tests.changes.town import column, commits, content, do, rows
+from tests.templates import copied_graph, fresh_graph
 
 SCHEMA = """
 node Person {
@@ -45,14 +46,18 @@ PEOPLE = [
 ]
 
 
-@pytest.fixture
-def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
-    monkeypatch.setenv("OMNIGRAPH_EMBED_MODEL", "mock")
-    graph = og.init(tmp_path / "town", SCHEMA, durable=False)
+def made(root: Path) -> Graph:
+    graph = fresh_graph(root, SCHEMA)
     graph.load(PEOPLE, type="Person")
     graph.load([{"slug": "ulm"}, {"slug": "rom"}], type="City")
     graph.load([{"id": "n1", "text": "one"}, {"id": "n2", "text": "two"}], type="Note")
     return graph
+
+
+@pytest.fixture
+def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
+    monkeypatch.setenv("OMNIGRAPH_EMBED_MODEL", "mock")
+    return copied_graph(tmp_path / "town", made)
 
 
 def link(graph: Graph, name: str, *edges: tuple[str, str, dict[str, Any]]) -> None:

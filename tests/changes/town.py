@@ -7,10 +7,11 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.api.branch import Branch
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.data.values.columns import to_timestamps
 from omnigraph.errors import Violation, ViolationsError
 from omnigraph.write.receipt import Receipt
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Person {
@@ -38,7 +39,7 @@ Row = dict[str, Any]
 
 def town(folder: Path) -> Graph:
     """Make an empty town; without flushing to disk, which most tests do not need."""
-    return init(folder / "town", SCHEMA, durable=False)
+    return fresh_graph(folder / "town", SCHEMA)
 
 
 def do(graph: Graph | Branch, *statements: str, **params: object) -> Receipt:

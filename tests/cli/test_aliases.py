@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.cli.main import omnigraph
 from omnigraph.query.compile import compile_query
 from omnigraph.query.params import params_of_texts
 from omnigraph.schema.compile import compile_schema
+from tests.templates import copied_graph, fresh_graph
 
 SCHEMA = "node Person { name: String @key  age: I32? }"
 QUERIES = """
@@ -36,17 +37,29 @@ aliases:
 """
 
 
+def with_people(root: Path) -> Graph:
+    graph = fresh_graph(root, SCHEMA)
+    for name, age in (("ann", 30), ("bob", 40)):
+        graph.mutate(QUERIES, "add", name=name, age=age)
+    return graph
+
+
+def with_draft(root: Path) -> Graph:
+    graph = fresh_graph(root, SCHEMA)
+    graph.create_branch("draft")
+    return graph
+
+
 @pytest.fixture
 def graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Graph]:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "omnigraph.yaml").write_text(CONFIG)
     (tmp_path / "queries").mkdir()
     (tmp_path / "queries/people.gq").write_text(QUERIES)
-    made = {name: init(tmp_path / f"{name}.omni", SCHEMA, durable=False) for name in "gh"}
-    made["h"].create_branch("draft")
-    for name, age in (("ann", 30), ("bob", 40)):
-        made["g"].mutate(QUERIES, "add", name=name, age=age)
-    return made
+    return {
+        "g": copied_graph(tmp_path / "g.omni", with_people),
+        "h": copied_graph(tmp_path / "h.omni", with_draft),
+    }
 
 
 @pytest.fixture

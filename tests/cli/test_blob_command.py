@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from omnigraph.api.graph import init
+from omnigraph.api.graph import Graph
 from omnigraph.cli.main import omnigraph
+from tests.templates import copied_graph, fresh_graph
 
 SCHEMA = "node Photo { slug: String @key  content: Blob? }"
 PUT = """query put($slug: String, $content: Blob?) {
@@ -18,13 +19,18 @@ PUT = """query put($slug: String, $content: Blob?) {
 CONTENT = bytes(range(256)) * 8192
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    monkeypatch.chdir(tmp_path)
-    graph = init(tmp_path / "g.omni", SCHEMA, durable=False)
+def made(root: Path) -> Graph:
+    graph = fresh_graph(root, SCHEMA)
     graph.create_branch("empty")
     for slug, content in (("full", CONTENT), ("empty", b""), ("null", None), ("far", "s3://b/k")):
         graph.mutate(PUT, slug=slug, content=content)
+    return graph
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    monkeypatch.chdir(tmp_path)
+    copied_graph(tmp_path / "g.omni", made)
 
     def invoke(slug: str, *more: str) -> Result:
         given = ["blob", "Photo", slug, "content", "g.omni", *more]

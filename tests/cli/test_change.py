@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.cli.main import omnigraph
 from omnigraph.storage import steps
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  email: String? @unique  @range(age, 0..150) }
@@ -36,9 +37,7 @@ ROWS = """
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "q.gq").write_text(QUERIES)
-    graph = init(tmp_path / "g.omni", SCHEMA, durable=False)
-    graph.load(ROWS, engine="inline")
-    return graph
+    return fresh_graph(tmp_path / "g.omni", SCHEMA, ROWS)
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.cli.main import omnigraph
 from omnigraph.storage import steps
 from tests.pipeline.loads import couple_ingested
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  @range(age, 0..150) }
@@ -32,7 +33,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     monkeypatch.chdir(tmp_path)
     for name, content in (("a.jsonl", ANN + BOB), ("b.jsonl", KNOWS), ("bad.jsonl", BAD)):
         (tmp_path / name).write_text(content)
-    return init(tmp_path / "g.omni", SCHEMA, durable=False)
+    return fresh_graph(tmp_path / "g.omni", SCHEMA)
 
 
 @pytest.fixture

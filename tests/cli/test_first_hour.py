@@ -8,9 +8,10 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.cli.main import omnigraph
 from omnigraph.errors import InputError
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -23,7 +24,7 @@ QUERY = """query one($name: String, $age: I32?) {
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     monkeypatch.chdir(tmp_path)
-    graph = init(tmp_path / "g.omni", SCHEMA, durable=False)
+    graph = fresh_graph(tmp_path / "g.omni", SCHEMA)
     graph.branch(actor="ida", message="first").load([{"name": "007", "age": 3}], type="Person")
     Path("q.gq").write_text(QUERY)
     return graph

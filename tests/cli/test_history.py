@@ -7,20 +7,25 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from tests.cli.scene import Run
+from tests.templates import copied_graph, fresh_graph
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person"
+
+
+def made(root: Path) -> Graph:
+    graph = fresh_graph(root, SCHEMA)
+    change(graph, "eve", 'insert Person { name: "ann", age: 30 }')
+    return graph
 
 
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     """A graph in the folder where commands run, with ann in it, whom eve added."""
     monkeypatch.chdir(tmp_path)
-    graph = init(tmp_path / "g.omni", SCHEMA, durable=False)
-    change(graph, "eve", 'insert Person { name: "ann", age: 30 }')
-    return graph
+    return copied_graph(tmp_path / "g.omni", made)
 
 
 def change(graph: Graph, actor: str, statement: str, branch: str = "main") -> str:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from tests.cli.scene import Run
+from tests.templates import copied_graph, fresh_graph
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  city: String? }
@@ -22,14 +23,17 @@ ROWS = """
 """
 
 
+def made(root: Path) -> Graph:
+    graph = fresh_graph(root, SCHEMA, ROWS)
+    graph.create_branch("draft")
+    return graph
+
+
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     """A graph in the folder where commands run, with a branch `draft`."""
     monkeypatch.chdir(tmp_path)
-    graph = init(tmp_path / "g.omni", SCHEMA, durable=False)
-    graph.load(ROWS, engine="inline")
-    graph.create_branch("draft")
-    return graph
+    return copied_graph(tmp_path / "g.omni", made)
 
 
 def change(graph: Graph, branch: str, actor: str, *statements: str) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from tests.cli.scene import Run
 from tests.evolution.town import ADDED_NICK
+from tests.templates import copied_graph, fresh_graph
 
 SCHEMA = "node Person { name: String @key  age: I32?  mood: enum(a, b)? }\n"
 NEXT = """
@@ -24,13 +25,18 @@ node Human @rename_from("Person") {
 """
 
 
+def made(root: Path) -> Graph:
+    graph = fresh_graph(root, SCHEMA)
+    graph.load('{"type": "Person", "data": {"name": "ann", "age": 30}}', engine="inline")
+    graph.load('{"type": "Person", "data": {"name": "bob"}}', engine="inline")
+    return graph
+
+
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     """A graph of two people in the folder where commands run, and the next schema beside it."""
     monkeypatch.chdir(tmp_path)
-    graph = init("g.omni", SCHEMA, durable=False)
-    graph.load('{"type": "Person", "data": {"name": "ann", "age": 30}}', engine="inline")
-    graph.load('{"type": "Person", "data": {"name": "bob"}}', engine="inline")
+    graph = copied_graph(Path("g.omni"), made)
     Path("next.pg").write_text(NEXT)
     Path("wrong.pg").write_text(SCHEMA.replace("age: I32?", "age: I64?  nick: String?"))
     return graph

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.data.result import Result
 from tests.cli.scene import Run
+from tests.templates import fresh_graph
 
 SCHEMA = "node Person { name: String @key  age: I32?  role: enum(dev, ops)? }"
 QUERIES = """
@@ -31,7 +32,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     )
     (tmp_path / "queries").mkdir()
     (tmp_path / "queries/people.gq").write_text(QUERIES)
-    return init(tmp_path / "g.omni", SCHEMA, durable=False)
+    return fresh_graph(tmp_path / "g.omni", SCHEMA)
 
 
 def test_list_shows_every_query_with_its_parameters(run: Run) -> None:

@@ -3,18 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.api.view import View
 from omnigraph.data.result import Result
 from tests.pipeline.loads import text
+from tests.templates import fresh_graph
 
 
 def made(folder: Path, schema: str, *lines: str) -> Graph:
     """Make a graph with these rows."""
-    graph = init(folder / "g", schema, durable=False)
-    if lines:
-        graph.load(text(*lines), engine="inline")
-    return graph
+    return fresh_graph(folder / "g", schema, text(*lines))
 
 
 def result(graph: Graph | View, body: str, /, params: str = "", **given: object) -> Result:

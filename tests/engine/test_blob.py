@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.api.view import View
 from omnigraph.errors import InputError, RowNotFoundError, ViolationsError
 from omnigraph.read.blob import Blob
 from omnigraph.storage.reading import metered
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Photo { slug: String @key  title: String?  content: Blob?  thumb: Blob? }
@@ -37,7 +38,7 @@ TITLED = (
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    return init(tmp_path / "g.omni", SCHEMA, durable=False)
+    return fresh_graph(tmp_path / "g.omni", SCHEMA)
 
 
 def stored(graph: Graph) -> dict[str, object]:

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.schema import blobs
 from omnigraph.schema.blobs import pack, pack_values, unpack
 from omnigraph.storage.layout import FORMAT, PACKED
 from omnigraph.versioning.manifest.records import stamp_of
 from tests.archives import unpack as unpack_archive
+from tests.templates import fresh_graph
 from tests.versioning.formats import FIXTURES, unpacked
 
 SCHEMA = """
@@ -34,7 +35,7 @@ RENAME = """query rename($slug: String, $title: String?) {
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    return init(tmp_path / "g.omni", SCHEMA, durable=False)
+    return fresh_graph(tmp_path / "g.omni", SCHEMA)
 
 
 @pytest.fixture

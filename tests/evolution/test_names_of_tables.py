@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.api.graph import Graph, connect, init
+from omnigraph.api.graph import Graph, connect
 from omnigraph.errors import TableNotFoundError
 from tests.changes.town import do
 from tests.parity.serving import serving
+from tests.templates import fresh_graph
 
 BEFORE = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person\n"
 AFTER = """
@@ -25,7 +26,7 @@ edge Met: Human -> Human
 @pytest.fixture(params=["at hand", "served"])
 def graph(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Graph]:
     """A graph whose people became humans, with a tag `before` that."""
-    made = init(tmp_path / "graph", BEFORE, durable=False)
+    made = fresh_graph(tmp_path / "graph", BEFORE)
     do(made, 'insert Person { name: "ada"  age: 36 }')
     made.create_tag("before")
     made.apply_schema(AFTER)
@@ -95,7 +96,7 @@ def test_a_key_belongs_to_the_type_that_took_the_name(graph: Graph) -> None:
 
 
 def test_maintenance_names_tables_as_they_are_now(tmp_path: Path) -> None:
-    made = init(tmp_path / "graph", BEFORE, durable=False)
+    made = fresh_graph(tmp_path / "graph", BEFORE)
     made.apply_schema(AFTER)
 
     assert {each.table_key for each in made.optimize().tables} == {"node:Human", "edge:Met"}

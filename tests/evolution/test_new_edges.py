@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.errors import Code, MergeConflictsError, ViolationsError
+from tests.templates import fresh_graph
 
 BEFORE = "node Person { slug: String @key }\nnode City { name: String @key }\n"
 AFTER = BEFORE + "edge LivesIn: Person -> City @card(1..)\n"
@@ -14,7 +15,7 @@ ADD = "query add($slug: String) { insert Person { slug: $slug } }"
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    return init(tmp_path / "graph", BEFORE, durable=False)
+    return fresh_graph(tmp_path / "graph", BEFORE)
 
 
 def test_nodes_that_are_there_are_in_the_way_and_named(graph: Graph) -> None:

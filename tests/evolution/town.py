@@ -3,8 +3,9 @@
 from itertools import pairwise
 from pathlib import Path
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from tests.pipeline.loads import edge, node, text
+from tests.templates import fresh_graph
 
 SCHEMA = """
 interface Named { title: String? }
@@ -56,7 +57,7 @@ def renamed_type(old: str, new: str, schema: str = SCHEMA) -> str:
 
 def town(root: Path, schema: str = SCHEMA) -> Graph:
     """Make a graph with people p00 to p11, who know their successors and live in two cities."""
-    graph = init(root, schema, durable=False)
+    graph = fresh_graph(root, schema)
     names = [f"p{number:02}" for number in range(PEOPLE)]
     lines = [node("City", name="ulm"), node("City", name="bonn")]
     for number, name in enumerate(names):

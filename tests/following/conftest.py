@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.cli.main import omnigraph
 from tests.following.broker import Broker, running
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Person { slug: String @key  age: I32?  email: String? @unique }
@@ -27,7 +28,7 @@ def broker() -> Iterator[Broker]:
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    return init(tmp_path / "graph", SCHEMA, durable=False)
+    return fresh_graph(tmp_path / "graph", SCHEMA)
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
+from tests.templates import fresh_graph
 
 DIMENSION = 16
 SCHEMA = f"""
@@ -47,7 +48,7 @@ query ranked($word: String) {
 
 
 def new_library(root: Path) -> Graph:
-    return init(root, SCHEMA, durable=False)
+    return fresh_graph(root, SCHEMA)
 
 
 def vectors(count: int, seed: int) -> "np.ndarray":

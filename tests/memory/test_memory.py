@@ -10,6 +10,7 @@ from omnigraph.api.graph import Graph, init
 from omnigraph.errors import HeadMovedError, InputError, RowNotFoundError
 from omnigraph.memory import Memory, MemoryShape
 from omnigraph.schema.compile import compile_schema
+from tests.templates import fresh_graph
 
 EXAMPLE = Path(__file__).parents[2] / "omnigraph/cli/examples/memory"
 SCHEMA = (EXAMPLE / "memory.pg").read_text()
@@ -21,7 +22,7 @@ MOVED = date(2026, 11, 1)
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
     monkeypatch.setenv("OMNIGRAPH_EMBED_MODEL", "mock")
-    with init(tmp_path / "memory", SCHEMA) as found:
+    with fresh_graph(tmp_path / "memory", SCHEMA) as found:
         found.load(EXAMPLE / "memory.jsonl")
         yield found
 

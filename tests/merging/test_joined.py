@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.cli.main import omnigraph
 from omnigraph.cli.program import Program
 from omnigraph.errors import InputError, MergeConflictsError, RowNotFoundError
 from omnigraph.merge.conflict import Resolutions
+from tests.templates import copied_graph, fresh_graph
 
 SCHEMA = """
 node Person { slug: String @key  email: String? @unique  name: String  born: I32?  city: String? }
@@ -36,13 +37,18 @@ JOBS = """match { $p $w:worksAt $c } return { $p.slug as who, $c.slug as at, $w.
   order { who, at }"""
 
 
+def drafted(root: Path) -> Graph:
+    found = fresh_graph(root, SCHEMA)
+    found.load(BASE)
+    found.create_branch("draft")
+    found.branch().load(OURS)
+    found.branch("draft").load(THEIRS)
+    return found
+
+
 @pytest.fixture
 def graph(tmp_path: Path) -> Iterator[Graph]:
-    with init(tmp_path / "graph", SCHEMA) as found:
-        found.load(BASE)
-        found.create_branch("draft")
-        found.branch().load(OURS)
-        found.branch("draft").load(THEIRS)
+    with copied_graph(tmp_path / "graph", drafted) as found:
         yield found
 
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.api.graph import Graph, init, open  # noqa: A004 - read as omnigraph.open
+from omnigraph.api.graph import Graph, open  # noqa: A004 - read as omnigraph.open
 from omnigraph.errors import InputError, MergeConflictsError, SchemaConflictError
 from omnigraph.merge.conflict import ConflictKind
 from omnigraph.merge.outcome import Outcome
 from omnigraph.schema.steps import AddProperty, RenameType
 from tests.changes.town import do
+from tests.templates import copied_graph, fresh_graph
 
 BASE = """
 node Person { name: String @key  age: I32?  mood: enum(calm, glad)? }
@@ -37,15 +38,19 @@ RULED = BASE.replace("mood: enum(calm, glad)?", "mood: enum(calm, glad)?  @range
 UNIQUE = BASE.replace("age: I32?", "age: I32? @unique")
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> Graph:
-    """A graph of four people, with a branch `other` at the same commit."""
-    made = init(tmp_path / "graph", BASE, durable=False)
+def four_people(root: Path) -> Graph:
+    made = fresh_graph(root, BASE)
     lines = [{"type": "Person", "data": {"name": f"p{n}", "age": n}} for n in range(4)]
     edge = {"edge": "Knows", "from": "p1", "to": "p2"}
     made.load("\n".join(map(json.dumps, [*lines, edge])))
     made.create_branch("other")
     return made
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    """A graph of four people, with a branch `other` at the same commit."""
+    return copied_graph(tmp_path / "graph", four_people)
 
 
 def people(graph: Graph, branch: str = "main") -> dict[str, dict[str, object]]:

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.embedding import EmbeddingTask, embedder_for
 from omnigraph.errors import InputError, MergeConflictsError
 from omnigraph.merge.conflict import Resolutions
+from tests.templates import copied_graph, fresh_graph
 
 SCHEMA = """
 node Person { slug: String @key  age: I32?  badge: I32? @unique  born: Date? }
@@ -15,14 +16,18 @@ node Doc { slug: String @key  body: String  v: Vector(4) @embed("body") }
 """
 
 
-@pytest.fixture
-def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
-    monkeypatch.setenv("OMNIGRAPH_EMBED_MODEL", "mock")
-    graph = init(tmp_path / "g", SCHEMA, durable=False)
+def made(root: Path) -> Graph:
+    graph = fresh_graph(root, SCHEMA)
     run(graph, "main", 'insert Person { slug: "a", age: 1 } insert Person { slug: "b" }')
     run(graph, "main", 'insert Doc { slug: "d", body: "one" }')
     graph.create_branch("draft")
     return graph
+
+
+@pytest.fixture
+def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
+    monkeypatch.setenv("OMNIGRAPH_EMBED_MODEL", "mock")
+    return copied_graph(tmp_path / "g", made)
 
 
 def run(graph: Graph, branch: str, statement: str) -> None:

@@ -13,6 +13,7 @@ from omnigraph.api.graph import Graph, init
 from omnigraph.versioning.writes import DeleteRows, Upsert
 from tests.merging.village import OURS, THEIRS, conflicts
 from tests.sample import write
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Thing {
@@ -157,7 +158,7 @@ def test_equal_values_of_any_type_are_no_conflict(against: Graph) -> None:
 
 
 def test_a_conflict_shows_large_integers_times_and_blobs_as_they_are(tmp_path: Path) -> None:
-    graph = init(tmp_path / "g", SCHEMA, durable=False)
+    graph = fresh_graph(tmp_path / "g", SCHEMA)
     names = ["w", "at", "ts", "blob", "day"]
     put(graph, OURS, {"x": {name: VALUES[name][0] for name in names}})
     graph.create_branch(THEIRS)
@@ -177,7 +178,7 @@ def test_a_conflict_shows_large_integers_times_and_blobs_as_they_are(tmp_path: P
 
 
 def test_the_images_of_a_removed_row_hold_no_vector_and_no_blob(tmp_path: Path) -> None:
-    graph = init(tmp_path / "g", SCHEMA, durable=False)
+    graph = fresh_graph(tmp_path / "g", SCHEMA)
     put(graph, OURS, {"x": {"vec": [0.0, 1.0], "blob": b"base64:AA==", "i": 1}})
     graph.create_branch(THEIRS)
     put(graph, THEIRS, {"x": {"vec": [1.0, 1.0], "blob": b"base64:AAA=", "i": 2}})
@@ -192,7 +193,7 @@ def test_the_images_of_a_removed_row_hold_no_vector_and_no_blob(tmp_path: Path) 
 
 
 def test_a_change_of_a_time_is_shown_to_the_millisecond(tmp_path: Path) -> None:
-    graph = init(tmp_path / "g", SCHEMA, durable=False)
+    graph = fresh_graph(tmp_path / "g", SCHEMA)
     put(graph, OURS, {"x": {"at": NOON, "ts": [NOON]}})
     put(graph, OURS, {"x": {"at": NOON + 1, "ts": [NOON + 1]}})
 
@@ -209,7 +210,7 @@ def test_a_change_of_a_time_is_shown_to_the_millisecond(tmp_path: Path) -> None:
 
 
 def test_a_change_of_a_blob_or_a_vector_is_named_and_not_shown(tmp_path: Path) -> None:
-    graph = init(tmp_path / "g", SCHEMA, durable=False)
+    graph = fresh_graph(tmp_path / "g", SCHEMA)
     put(graph, OURS, {"x": {"vec": [0.0, 1.0], "blob": b"base64:AA=="}})
     put(graph, OURS, {"x": {"vec": [1.0, 1.0], "blob": b"base64:AAA=", "i": 1}})
 

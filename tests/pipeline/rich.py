@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Thing {
@@ -82,14 +83,12 @@ RECORDS: list[dict[str, object]] = [
 
 def empty_graph(place: Path) -> Graph:
     """Make a graph of the schema that holds nothing."""
-    return init(place, SCHEMA, durable=False)
+    return fresh_graph(place, SCHEMA)
 
 
 def rich_graph(place: Path) -> Graph:
     """Make a graph that holds the records."""
-    graph = empty_graph(place)
-    graph.load("\n".join(map(json.dumps, RECORDS)), engine="inline")
-    return graph
+    return fresh_graph(place, SCHEMA, "\n".join(map(json.dumps, RECORDS)))
 
 
 def content(graph: Graph, target: str = "main") -> dict[str, pa.Table]:

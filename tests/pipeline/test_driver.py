@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import pytest
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.errors import ViolationsError
 from omnigraph.spark import choice
 from omnigraph.spark.progress import NO_PROGRESS, Progress
@@ -16,6 +16,7 @@ from omnigraph.write.load import checks, replaced
 from omnigraph.write.load import load as loading
 from omnigraph.write.load.sources import splits
 from tests.pipeline.loads import edge, node, written
+from tests.templates import fresh_graph
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -77,7 +78,7 @@ def received(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    return init(tmp_path / "graph", SCHEMA, durable=False)
+    return fresh_graph(tmp_path / "graph", SCHEMA)
 
 
 def lines(count: int, age: int) -> Iterator[str]:

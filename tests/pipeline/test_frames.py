@@ -9,10 +9,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.errors import InputError
 from tests.pipeline.loads import broken, engine, history, refused, rows
 from tests.pipeline.test_tables import KNOWS, PERSON, SCHEMA, expected, times
+from tests.templates import fresh_graph
 
 __all__ = ["engine"]
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    return init(tmp_path / "graph", SCHEMA, durable=False)
+    return fresh_graph(tmp_path / "graph", SCHEMA)
 
 
 def arrow_table() -> pa.Table:

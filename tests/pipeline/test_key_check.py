@@ -23,6 +23,7 @@ from omnigraph.write.load.gathered import GatheredKeys, KeyGatherer, KeyWriter
 from omnigraph.write.load.lookups import is_quicker_looked_up, share_of_value
 from omnigraph.write.load.rules import RuleReading
 from tests.pipeline.loads import broken, edge, engine, node, refused, text
+from tests.templates import fresh_graph
 
 __all__ = ["engine"]
 
@@ -197,7 +198,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    return init(tmp_path / "graph", SCHEMA, durable=False)
+    return fresh_graph(tmp_path / "graph", SCHEMA)
 
 
 def people(first: int, count: int) -> pa.Table:

@@ -10,7 +10,7 @@ from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import GraphNotFoundError, GraphReplacedError
 from tests.pipeline.loads import engine, node, person, text
-from tests.sample import ages, new_graph
+from tests.sample import SCHEMA, ages
 from tests.server.serving import serving
 from tests.standin import Bucket
 from tests.stores import Lane
@@ -57,12 +57,12 @@ def test_a_handle_on_a_graph_that_was_replaced_says_so(
     commits: int, place: tuple[str, Callable[[], None]]
 ) -> None:
     root, remove = place
-    old = new_graph(root)
+    old = init(root, SCHEMA, durable=False)
     for number in range(3):
         old.load(text(person(f"old-{number}")))
     old.query("query all() { match { $p: Person } return { $p.slug } }")
     remove()
-    new = new_graph(root)
+    new = init(root, SCHEMA, durable=False)
     for number in range(commits):
         new.load(text(person(f"new-{number}")))
     expected = {f"new-{number}": None for number in range(commits)}
@@ -85,7 +85,7 @@ def test_a_handle_on_a_graph_that_was_removed_says_so(
     place: tuple[str, Callable[[], None]],
 ) -> None:
     root, remove = place
-    graph = new_graph(root)
+    graph = init(root, SCHEMA, durable=False)
     graph.load(text(person("ann")))
 
     remove()
@@ -96,7 +96,7 @@ def test_a_handle_on_a_graph_that_was_removed_says_so(
 
 def test_a_graph_that_was_moved_or_copied_back_stays_open(tmp_path: Path) -> None:
     root = tmp_path / "graph"
-    graph = new_graph(root)
+    graph = init(root, SCHEMA, durable=False)
     graph.load(text(person("ann")))
 
     shutil.copytree(root, tmp_path / "copy")
@@ -115,7 +115,7 @@ def test_a_server_does_not_mix_the_graph_it_opened_with_one_made_in_its_place(
         assert service.read()
         root = Path(service.graph.uri)
         shutil.rmtree(root)
-        new = new_graph(root)
+        new = init(root, SCHEMA, durable=False)
 
         answers = [service.ask("GET", "/branches"), service.ask("GET", "/snapshot")]
 

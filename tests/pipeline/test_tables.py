@@ -16,6 +16,7 @@ from omnigraph.errors import Code, InputError, UnreadableError
 from omnigraph.write.load.sources import splits as sources
 from omnigraph.write.load.sources import tabular
 from tests.pipeline.loads import broken, engine, history, node, refused, rows
+from tests.templates import fresh_graph
 
 __all__ = ["engine"]
 
@@ -48,7 +49,7 @@ BLANK: dict[str, object] = dict.fromkeys(
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    return init(tmp_path / "graph", SCHEMA, durable=False)
+    return fresh_graph(tmp_path / "graph", SCHEMA)
 
 
 @pytest.fixture

@@ -74,8 +74,20 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return made(tmp_path_factory.mktemp("told"), SCHEMA, *people, *others, *lines)
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("limit", [0, 1 << 17], ids=["shuffled", "sent"])
+@pytest.mark.parametrize(
+    ("pattern", "limit"),
+    [
+        pytest.param(
+            pattern,
+            limit,
+            id=f"{way}-{pattern}",
+            # Each pattern in one of both ways, each way with half of the patterns.
+            marks=pytest.mark.long if (at + turn) % 2 else (),
+        )
+        for turn, (way, limit) in enumerate({"shuffled": 0, "sent": 1 << 17}.items())
+        for at, pattern in enumerate(PATTERNS)
+    ],
+)
 def test_what_ids_tell_is_what_the_tables_hold(
     graph: Graph,
     spark: "SparkSession",

@@ -22,6 +22,7 @@ from omnigraph.write.load.options import LoadKeywords
 from tests.embedding.providers import raw_vector
 from tests.pipeline.loads import broken, history, node, rows, text
 from tests.pipeline.purse import Purse
+from tests.templates import fresh_graph
 
 SCHEMA = """
 node Doc { slug: String @key  body: String?  v: Vector(4)? @embed("body") }
@@ -33,13 +34,13 @@ DOC, NOTE = "node:Doc", "node:Note"
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     monkeypatch.setenv("OMNIGRAPH_EMBED_MODEL", "mock")
-    return init(tmp_path / "graph", SCHEMA)
+    return fresh_graph(tmp_path / "graph", SCHEMA)
 
 
 @pytest.fixture
 def paying(tmp_path: Path, purse: Purse) -> Graph:
     """A graph whose vectors come from the provider."""
-    return init(tmp_path / "graph", SCHEMA)
+    return fresh_graph(tmp_path / "graph", SCHEMA)
 
 
 def load(graph: Graph, data: str, **how: Unpack[LoadKeywords]) -> Loaded:

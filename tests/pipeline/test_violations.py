@@ -22,6 +22,7 @@ from tests.pipeline.loads import (
     told,
     written,
 )
+from tests.templates import fresh_graph
 
 __all__ = ["engine"]
 
@@ -120,7 +121,7 @@ LINES = 380_000
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    return init(tmp_path / "graph", SCHEMA, durable=False)
+    return fresh_graph(tmp_path / "graph", SCHEMA)
 
 
 @pytest.fixture(scope="module")

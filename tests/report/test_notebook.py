@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph
 from omnigraph.errors import InputError
 from omnigraph.notebook.drawing import MOST_NODES
 from omnigraph.notebook.picture import Picture
 from tests.changes.town import do
+from tests.templates import copied_graph, fresh_graph
 
 SCHEMA = """
 node Person { name: String @key  note: String? }
@@ -26,14 +27,18 @@ HOSTILE = "<script>alert('x')</script>"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> Graph:
-    """Return a graph in which a person and a city have the same key."""
-    made = init(tmp_path / "town.omni", SCHEMA, durable=False)
+def town(root: Path) -> Graph:
+    made = fresh_graph(root, SCHEMA)
     do(made, 'insert Person { name: "oslo" note: "a person" }', 'insert City { name: "oslo" }')
     do(made, 'insert Person { name: "bo" }', 'insert City { name: "rome" }')
     do(made, 'insert Lives { from: "oslo", to: "oslo" }', 'insert Lives { from: "bo", to: "rome" }')
     return made
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    """Return a graph in which a person and a city have the same key."""
+    return copied_graph(tmp_path / "town.omni", town)
 
 
 def labels(html: str) -> list[str]:

@@ -14,6 +14,7 @@ from omnigraph.report.diagram import draw_schema
 from omnigraph.report.layout import BOX_HEIGHT, BOX_WIDTH, lay_out
 from omnigraph.schema.compile import compile_schema
 from tests.changes.town import do
+from tests.templates import copied_graph, fresh_graph
 
 SCHEMA = """
 node Person { name: String @key  note: String? }
@@ -57,16 +58,20 @@ class _Reader(HTMLParser):
         self.texts.append(data)
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> Graph:
-    """A graph with two branches, one merged, and a text that would be a script."""
-    made = init(tmp_path / "town.omni", SCHEMA, durable=False)
+def town(root: Path) -> Graph:
+    made = fresh_graph(root, SCHEMA)
     do(made, 'insert Person { name: "ann" }', 'insert City { name: "oslo" }')
     side = made.create_branch("side")
     do(side, "insert Person { name: $n, note: $t }", n="bo", t=HOSTILE)
     do(made, 'insert Lives { from: "ann", to: "oslo" }')
     made.merge("side", message=HOSTILE)
     return made
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    """A graph with two branches, one merged, and a text that would be a script."""
+    return copied_graph(tmp_path / "town.omni", town)
 
 
 def read(page: str) -> _Reader:

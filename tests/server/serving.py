@@ -16,7 +16,8 @@ from omnigraph.api.local.backend import LocalBackend
 from omnigraph.server.limits import Limits
 from omnigraph.server.serve import Server, Settings, app_of
 from omnigraph.server.studio.handover import Handover
-from tests.sample import new_graph
+from tests.sample import SCHEMA
+from tests.templates import fresh_graph
 
 TOKENS = {
     "owner": "token-of-the-owner",
@@ -129,7 +130,7 @@ def serving(
     allows_writes: bool = False,
 ) -> Iterator[Served]:
     """Serve a new graph of people from a thread until the block ends."""
-    new_graph(folder / "graph").load(PEOPLE)
+    fresh_graph(folder / "graph", SCHEMA, PEOPLE).close()
     file = None
     if policy is not None and with_tokens:
         file = folder / "policy.yaml"
@@ -151,6 +152,7 @@ def serving(
     )
     with (
         started(settings) as server,
-        httpx.Client(base_url=f"http://{server.address}", timeout=30) as client,
+        # Without TLS; to read all certificates of the machine takes longer than many a test.
+        httpx.Client(base_url=f"http://{server.address}", timeout=30, verify=False) as client,
     ):
         yield Served(server, server.address, client)

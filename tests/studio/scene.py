@@ -13,6 +13,7 @@ from omnigraph.server.limits import Limits
 from omnigraph.server.serve import Server, Settings
 from omnigraph.server.studio.handover import Handover
 from tests.server.serving import started
+from tests.templates import copied_graph
 
 EXAMPLE = Path(__file__).parents[2] / "examples/people"
 TOKENS = {"ana": "token-of-the-lead", "bob": "token-of-the-drafter", "eve": "token-of-the-reader"}
@@ -66,7 +67,7 @@ class Scene:
         return Graph(LocalBackend(replace(self.server.app.backend.access, policy=None)))
 
 
-def make_graph(uri: Path) -> None:
+def make_graph(uri: Path) -> Graph:
     """Make the people of the example, a tag, and a branch that is ahead of main and behind it."""
     og.init(uri, EXAMPLE / "people.pg", durable=False).close()
     graph = og.open(uri, durable=False, environment=EMBEDDING)
@@ -76,6 +77,7 @@ def make_graph(uri: Path) -> None:
     draft = graph.create_branch("review/hires")
     draft.load(HIRES, message="Gus joins the mill")
     main.mutate(HIRE, person="ana", company="north-mill", role="lead")
+    return graph
 
 
 def settings_of(folder: Path, *, port: int = 0, with_tokens: bool = True) -> Settings:
@@ -107,6 +109,6 @@ def settings_of(folder: Path, *, port: int = 0, with_tokens: bool = True) -> Set
 def served(folder: Path, *, port: int = 0, with_tokens: bool = True) -> Iterator[Scene]:
     """Serve the graph of a folder, which is made when it is not there, until the block ends."""
     if not (folder / "people.omni").exists():
-        make_graph(folder / "people.omni")
+        copied_graph(folder / "people.omni", make_graph).close()
     with started(settings_of(folder, port=port, with_tokens=with_tokens)) as server:
         yield Scene(server)

@@ -142,7 +142,8 @@ function Third({ conflict, property, name, chosen, pick }: { conflict: Conflict;
           ))}
         </select>
       ) : (
-        <input aria-label={`Another value of ${property}`} value={typed} onChange={(event) => use(event.currentTarget.value)} />
+        // What is typed stays when an answer to an earlier choice draws this anew.
+        <input aria-label={`Another value of ${property}`} value={typed} onInput={(event) => setTyped(event.currentTarget.value)} onChange={(event) => use(event.currentTarget.value)} />
       )}
       {problem === null ? null : <span class="small removed">{problem}</span>}
     </div>
