@@ -1,19 +1,23 @@
 """Spark queries: what Spark answers for OmniGraph, beside this process and Spark SQL by hand.
 
-Both sessions of Spark are stock ones, each in a process and a JVM of its own.
+Both sessions of Spark are stock ones, each in a process and a JVM of its own. If Spark by hand
+fails, mostly for want of memory, it is asked again in a new session; the question is not compared
+if it fails there too, and never by its first time.
 """
 
 import argparse
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import geometric_mean
+from typing import TypeAlias
 
 from bench.peers import write_parquet
 from bench.questions import NINE, TWO_HOPS, Question
-from bench.raw_spark import RawSpark, start_stock
+from bench.raw_spark import RawSpark, RawSparkError, start_stock
 from bench.record import Derived, Timing, measure_in_turn, over, seconds, store, timing
 from bench.social import SCHEMA, social_tables
 from omnigraph import Graph, init
@@ -36,7 +40,9 @@ OLDER = Question(
            WHERE a.age < c.age""",
 )
 OURS, INLINE, PEER = "spark", "inline", "raw_spark"
-Asking = Callable[[], list[tuple[object, ...]]]
+# A session that was just started is asked so often before its time counts.
+_WARM_UP = 4
+Way: TypeAlias = Callable[[], list[tuple[object, ...]]]
 
 
 def main() -> None:
@@ -44,8 +50,12 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m bench.spark_queries", description=__doc__)
     options.add_argument("--quick", action="store_true", help="small sizes; nothing is stored")
     options.add_argument("--runs", type=int, default=3)
+    options.add_argument(
+        "--only", nargs="+", default=[], help="beginnings of names of questions; nothing is stored"
+    )
     chosen = options.parse_args()
-    sizes = QUICK if chosen.quick else FULL
+    sizes: tuple[int, ...] = QUICK if chosen.quick else FULL
+    sizes = sizes[-1:] if chosen.only else sizes
     spark = start_stock("local[2]")  # the session of whoever asks is used as it is
     findings: dict[str, object] = {"persons": sizes[-1], "follows": FOLLOWS_EACH * sizes[-1]}
     findings["spark_processes"] = "one of its own for each side, with stock flags"
@@ -53,16 +63,20 @@ def main() -> None:
         for persons in sizes:
             with tempfile.TemporaryDirectory() as name:
                 graph = _filled(Path(name), peer, persons)
-                older = _asking(OLDER, graph, peer)
-                findings |= _shown(_measured(f"{OLDER.name}_{persons}", older, min(2, chosen.runs)))
-                for question in (*NINE, TWO_HOPS) if persons == sizes[-1] else ():
-                    asking = _asking(question, graph, peer)
-                    findings |= _shown(_measured(question.name, asking, chosen.runs))
+                for question in _questions(persons, sizes[-1], chosen.only):
+                    asking = _Asking(question, graph, peer)
+                    findings |= _shown(asking.measure(chosen.runs))
     spark.stop()
-    findings |= _shown({f"nine_{OURS}_over_{PEER}": _mean(findings)})
-    findings |= _shown({f"nine_{OURS}_over_{PEER}_first": _mean_first(findings)})
-    if not chosen.quick:
+    findings |= _shown(_means(findings))
+    if not chosen.quick and not chosen.only:
         print(f"stored in {store('spark_queries', PACKAGES, findings).relative_to(Path.cwd())}")
+
+
+def _questions(persons: int, largest: int, only: list[str]) -> list[Question]:
+    """Return what is asked of a graph: of the largest one, all or those that are wanted."""
+    older = replace(OLDER, name=f"{OLDER.name}_{persons}")
+    asked = [older, *NINE, TWO_HOPS] if persons == largest else [older]
+    return [each for each in asked if not only or each.name.startswith(tuple(only))]
 
 
 def _filled(folder: Path, peer: RawSpark, persons: int) -> Graph:
@@ -75,58 +89,95 @@ def _filled(folder: Path, peer: RawSpark, persons: int) -> Graph:
     return graph
 
 
-def _asking(question: Question, graph: Graph, peer: RawSpark) -> dict[str, Asking]:
-    """Return the three ways to the answer; those of OmniGraph begin with the same text."""
-    sql, params = re.sub(r"\$(\w+)", r":\1", question.sql), dict(question.params)
+class _Asking:
+    """The three ways to the answer of a question; those of OmniGraph begin with the same text."""
 
-    def ours(engine: str) -> list[tuple[object, ...]]:
-        found = graph.at(engine=engine).query(question.gq, **params)
-        return [tuple(row.values()) for row in found.to_dicts()]
+    def __init__(self, question: Question, graph: Graph, peer: RawSpark) -> None:
+        self._name, self._peer = question.name, peer
+        sql, params = re.sub(r"\$(\w+)", r":\1", question.sql), dict(question.params)
 
-    by_hand = partial(peer.ask, sql, params)
-    return {INLINE: partial(ours, INLINE), OURS: partial(ours, OURS), PEER: by_hand}
+        def ours(engine: str) -> list[tuple[object, ...]]:
+            found = graph.at(engine=engine).query(question.gq, **params)
+            return [tuple(row.values()) for row in found.to_dicts()]
 
+        self._ways: dict[str, Way] = {INLINE: partial(ours, INLINE), OURS: partial(ours, OURS)}
+        self._ways[PEER] = partial(peer.ask, sql, params)
 
-def _measured(name: str, asking: dict[str, Asking], runs: int) -> dict[str, object]:
-    """Ask once, compare the answers, and ask again; what this process refuses is left out."""
-    findings: dict[str, object] = {}
-    answers: dict[str, list[tuple[object, ...]]] = {}
-
-    def ask(way: str) -> None:
-        answers[way] = [tuple(map(_plain, row)) for row in asking[way]()]
-
-    for way in asking:
+    def measure(self, runs: int) -> dict[str, object]:
+        """Return what is found by asking in all ways; Spark by hand may begin anew once."""
         try:
-            findings[f"{name}_{way}_first"] = timing([seconds(partial(ask, way))])
-        except BudgetError as refused:
-            findings[f"{name}_{way}_refused"] = refused.message
-    if any(answer != answers[OURS] for answer in answers.values()):
-        raise SystemExit(f"{name} has different answers: {answers}")
-    times = measure_in_turn({way: asking[way] for way in answers}, runs=runs)
-    findings |= {f"{name}_{way}": found for way, found in times.items()}
-    findings[f"{name}_{OURS}_over_{PEER}"] = over(times[OURS], times[PEER])
-    if INLINE in times:
-        findings[f"{name}_{OURS}_over_{INLINE}"] = over(times[OURS], times[INLINE])
-    return findings
+            return self._measure(self._ways, runs, is_new=False)
+        except RawSparkError as failed:
+            findings: dict[str, object] = {f"{self._name}_{PEER}_restarted": _reason(failed)}
+        self._peer.restart()
+        try:
+            return findings | self._measure(self._ways, runs, is_new=True)
+        except RawSparkError as failed:
+            findings[f"{self._name}_{PEER}_failed"] = _reason(failed)
+        self._peer.restart()
+        own = {way: self._ways[way] for way in (INLINE, OURS)}
+        return findings | self._measure(own, runs, is_new=True)
+
+    def _measure(self, ways: dict[str, Way], runs: int, *, is_new: bool) -> dict[str, object]:
+        """Ask once, compare the answers, and ask again, of a new session first without a watch."""
+        times, findings = self._ask_all(ways)
+        if not is_new:
+            findings |= {f"{self._name}_{way}_first": timing([each]) for way, each in times.items()}
+        return findings | self._compare(times, runs, warm_up=_WARM_UP if is_new else 0)
+
+    def _ask_all(self, ways: dict[str, Way]) -> tuple[dict[str, float], dict[str, object]]:
+        """Return how many seconds each way took, and what this process refuses, if it does."""
+        times: dict[str, float] = {}
+        refusals: dict[str, object] = {}
+        answers: dict[str, list[tuple[object, ...]]] = {}
+
+        def ask(way: str) -> None:
+            answers[way] = [tuple(map(_plain, row)) for row in ways[way]()]
+
+        for way in ways:
+            try:
+                times[way] = seconds(partial(ask, way))
+            except BudgetError as refused:
+                refusals[f"{self._name}_{way}_refused"] = refused.message
+        if any(answer != answers[OURS] for answer in answers.values()):
+            raise SystemExit(f"{self._name} has different answers: {answers}")
+        return times, refusals
+
+    def _compare(self, asked: Iterable[str], runs: int, *, warm_up: int) -> dict[str, object]:
+        """Return how long each way takes, and Spark over the others."""
+        ways = {way: self._ways[way] for way in asked}
+        times = measure_in_turn(ways, runs=runs, warm_up=warm_up)
+        findings: dict[str, object] = {f"{self._name}_{way}": each for way, each in times.items()}
+        for other in (PEER, INLINE):
+            if other in times:
+                ratio = over(times[OURS], times[other])
+                findings[f"{self._name}_{OURS}_over_{other}"] = ratio
+        return findings
 
 
-def _mean(findings: dict[str, object]) -> float:
-    """Return the geometric mean of what Spark takes for the nine questions, over Spark by hand."""
-    found = (findings[f"{each.name}_{OURS}_over_{PEER}"] for each in NINE)
-    return geometric_mean(each.value for each in found if isinstance(each, Derived))
+def _reason(failed: RawSparkError) -> str:
+    return str(failed).strip().partition("\n")[0]
 
 
-def _mean_first(findings: dict[str, object]) -> float:
-    """Return the same of the first time that each question was asked."""
-    return geometric_mean(
-        _first(findings, each, OURS) / _first(findings, each, PEER) for each in NINE
-    )
+def _means(findings: dict[str, object]) -> dict[str, object]:
+    """Return the geometric means of what Spark takes for the nine questions, over Spark by hand.
 
-
-def _first(findings: dict[str, object], question: Question, way: str) -> float:
-    found = findings[f"{question.name}_{way}_first"]
-    assert isinstance(found, Timing)
-    return found.median_ms
+    The second is of the first time that each question was asked.
+    """
+    name = f"nine_{OURS}_over_{PEER}"
+    warm = [findings.get(f"{each.name}_{OURS}_over_{PEER}") for each in NINE]
+    ratios = [each.value for each in warm if isinstance(each, Derived)]
+    firsts = [[findings.get(f"{each.name}_{way}_first") for way in (OURS, PEER)] for each in NINE]
+    first = [
+        one.median_ms / other.median_ms
+        for one, other in firsts
+        if isinstance(one, Timing) and isinstance(other, Timing)
+    ]
+    found: dict[str, object] = {}
+    for key, values in ((name, ratios), (f"{name}_first", first)):
+        if values:
+            found |= {key: geometric_mean(values), f"{key}_questions": len(values)}
+    return found
 
 
 def _plain(value: object) -> object:

@@ -15,6 +15,7 @@ from omnigraph.query.expr import Predicate
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType, find_type
 from omnigraph.spark.connector import to_arrow_schema, to_spark_schema
+from omnigraph.spark.garbage import spare_modules
 from omnigraph.storage.staging import Share, shares
 from omnigraph.storage.table import takes_conditions
 from omnigraph.syntax.problems import list_names, nearest_name
@@ -79,6 +80,7 @@ class TableReader(DataSourceReader):
             pairs = zip(batch.columns, schema.types, strict=True)
             arrays = [recast(column, kind) for column, kind in pairs]
             yield pa.record_batch(arrays, schema=schema)
+        spare_modules()
 
     def _batches(self, share: Share, columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
         stored, where = self._pinned.stored, self._pinned.where

@@ -12,7 +12,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.query.parsing.ast import Hops
 from omnigraph.read.operators import walk
 from omnigraph.read.reader import DirectedEdge
-from omnigraph.read.spark import held_hops
+from omnigraph.read.spark.walks import held_hops
 from omnigraph.read.sparse_reader import SparseReader
 from tests.engine.asking import made, rows
 from tests.pipeline.loads import edge, node

@@ -24,7 +24,8 @@ from omnigraph.errors import (
 )
 from omnigraph.read import execution
 from omnigraph.read.execution import Budget
-from omnigraph.read.spark import held_hops, lowering, opening, query
+from omnigraph.read.spark import opening, ordering, query
+from omnigraph.read.spark.walks import held_hops
 from omnigraph.spark import choice
 from tests.engine.asking import made
 from tests.engine.trial import by_tasks, try_queries
@@ -254,7 +255,7 @@ def test_a_number_that_does_not_fit_is_an_error(
 def test_a_long_result_is_cut_as_it_comes(
     graph: Graph, monkeypatch: pytest.MonkeyPatch, tail: str
 ) -> None:
-    monkeypatch.setattr(lowering, "_MOST_GATHERED", 0)
+    monkeypatch.setattr(ordering, "_MOST_GATHERED", 0)
 
     _same(graph, f"match {{ $p knows $q }} return {{ $p.slug as p, $q.slug as q }} {tail}")
 

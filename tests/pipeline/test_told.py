@@ -41,6 +41,10 @@ PATTERNS = [
     "match { $p: Person { number: 0 }  $p knows $a } return { $p.number as p, $a.name as a }",
     "match { $a knows $b  $b knows $c  $b.age < 50 } return { count($c) as c }",
     "match { $a knows $b  $a at $f  $a in $t } return { count($a) as c }",
+    "match { $q knows $p  $p in $t } return { $t.colour as t, count($q) as c } order { c desc }",
+    "match { $r knows $q  $q knows $p  $p in $t  $p at $_ } return { $t.colour as t,"
+    " count($r) as c }",
+    "match { $q knows $p  $p at $f  $q.age > 20 } return { $f.size as f, count($q) as c }",
     "match { $p: Person  optional { $p at $f } } return { $p.number as p, $f.size as f }",
     "match { $p: Person  not { $p in $t  $t.colour = 'red' } } return { $p.number as p }",
     "match { $p knows $_  $f: Firm  not { $p knows {2,} $q } }"
@@ -63,6 +67,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     pairs: list[tuple[str, int, object]] = []
     pairs += [("Knows", PEOPLE[one], PEOPLE[other]) for one in range(5) for other in range(one)]
     pairs += [("At", PEOPLE[0], MOST), ("At", PEOPLE[1], 2), ("At", PEOPLE[2], 2)]
+    pairs += [("At", PEOPLE[0], 2)]
     pairs += [("In", PEOPLE[at], "red" if at % 2 else "green") for at in range(4)]
     lines = [f'{{"edge": "{name}", "from": "{a}", "to": "{b}"}}' for name, a, b in pairs]
     lines += [f'{{"edge": "Sits", "from": "{PEOPLE[3]}", "to": "[1,-2]"}}']

@@ -166,31 +166,43 @@ class FrameCounter:
         linked = self._frames.link(expand, starts)
         led = _Led(linked.frame, linked.start)
         children = self._children.get(expand.target, ())
-        for worth in self._weigh_all(children, EntityFrame(linked.frame, linked.end), once=False):
+        ends = EntityFrame(linked.frame, linked.end)
+        is_single = self._is_single(expand, linked)
+        for worth in self._weigh_all(children, ends, once=False, single=is_single):
             led = led.multiply(linked.end, worth)
         return led
 
     def _weigh_all(
-        self, expands: Sequence[Expand], starts: Starts, *, once: bool
+        self, expands: Sequence[Expand], starts: Starts, *, once: bool, single: bool = False
     ) -> "Iterator[DataFrame]":
         """Yield for nodes, by id and type, how often each of some expands leads on from them.
 
-        With `once` no node is there twice.
+        With `once` no node is there twice. With `single` the rows to multiply have each node once.
         """
         for at, expand in enumerate(expands):
             kind = starts if isinstance(starts, EntityType) else starts.entity.kind
             nodes = self._count(kind.types)
-            if once or at > 0 or not self._is_light(expand, nodes):
+            if not once and at == 0 and (single or self._is_light(expand, nodes)):
+                led = self._lead(expand, starts)
+                times = fn.lit(1).cast("bigint") if led.times is None else led.times
+                yield self._named(led.frame, led.start, times)
+            else:
                 worth = self._weigh_expand(expand, starts)
                 yield worth.hint("broadcast") if nodes <= _MOST_SENT else worth
-            else:
-                linked = self._frames.link(expand, starts)
-                yield self._named(linked.frame, linked.start, fn.lit(1).cast("bigint"))
 
     def _is_light(self, expand: Expand, nodes: int) -> bool:
         """Return whether the edges from each of so many nodes are few, and lead no further."""
         is_last = is_one_hop(expand) and expand.target not in self._children
         return is_last and self._count({step.edge for step in expand.steps}) < _FEW_EACH * nodes
+
+    def _is_single(self, expand: Expand, linked: LinkFrame) -> bool:
+        """Return whether an expand leads to no node twice, by so few edges that they are sent.
+
+        What leads on from there is then not counted before it is joined: the join only gives each
+        row its start.
+        """
+        edges = self._count({step.edge for step in expand.steps})
+        return edges <= _MOST_SENT and linked.most is not None and linked.most[1] <= 1
 
     def _count(self, types: Iterable[str]) -> int:
         return sum(map(self._frames.frames.reader.count, types))

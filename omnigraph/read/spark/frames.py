@@ -103,6 +103,10 @@ class SnapshotFrames:
             for stored in map(self.reader.stored, kind.types)
         )
 
+    def is_sent(self, name: str) -> bool:
+        """Return whether the table of a type is so small that it travels with the query."""
+        return self.reader.count(name) < FEW_ROWS
+
     def tell(
         self, frame: "DataFrame", entity: EntityColumns, items: Sequence[TypedProperty]
     ) -> EntityFrame:
@@ -246,7 +250,7 @@ class SnapshotFrames:
         With `once` each different row is wanted once, and the frame says whether it is so.
         """
         keyed = once and _joins_once(self.reader.edge(name))
-        if self.reader.count(name) < FEW_ROWS:
+        if self.is_sent(name):
             return self._send_table(name, columns, once=once, keyed=keyed)
         if (copy := self._copied(name, columns, once=once, keyed=keyed)) is not None:
             return copy

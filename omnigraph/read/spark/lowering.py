@@ -12,7 +12,6 @@ from pyspark.sql import functions as fn
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Column as Named
 from omnigraph.query.checked import OrderKey
-from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import Aggregate as AggregateExpr
 from omnigraph.query.expr import (
     And,
@@ -52,19 +51,16 @@ from omnigraph.query.plan import (
     can_precede_counting,
 )
 from omnigraph.read.execution import Execution
-from omnigraph.read.operators.order import last_row
 from omnigraph.read.operators.project import result_type
 from omnigraph.read.operators.scan import point_ids
 from omnigraph.read.spark.computing import ask_every_row
 from omnigraph.read.spark.copies import Copies
 from omnigraph.read.spark.counting import FrameCounter, repeat_rows
-from omnigraph.read.spark.expressions import FrameExpressions, evaluate_fixed, unify_zeros
+from omnigraph.read.spark.expressions import FrameExpressions, evaluate_fixed
 from omnigraph.read.spark.frames import FEW_ROWS, EntityFrame, LinkFrame, SnapshotFrames, Starts
-from omnigraph.read.spark.grouping import FIXED, drop_duplicates, group, project
-from omnigraph.read.spark.hops import walk
+from omnigraph.read.spark.grouping import drop_duplicates, group, project
+from omnigraph.read.spark.late import plan_late
 from omnigraph.read.spark.matches import (
-    ID,
-    TYPE,
     ComputedColumn,
     EntityColumns,
     FrameMatches,
@@ -74,26 +70,24 @@ from omnigraph.read.spark.matches import (
     join,
     join_null_safe,
 )
+from omnigraph.read.spark.ordering import PLACES, FrameOrdering, is_gathered
 from omnigraph.read.spark.packing import BatchPacking
-from omnigraph.read.spark.paths import find_paths
 from omnigraph.read.spark.search import FrameSearch
 from omnigraph.read.spark.usage import (
     can_fail,
     find_path_parts,
-    find_properties,
     find_variables,
+    is_led_on,
     is_one_hop,
 )
+from omnigraph.read.spark.walks.hops import walk
+from omnigraph.read.spark.walks.paths import find_paths
 from omnigraph.schema.types import BOOL, I64
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-# Up to this many first rows are gathered by one task; of more, the rest is cut off on arrival.
-_MOST_GATHERED = 100_000
 _MOST_SHARES = 32
-# The read of a union that a row is of, and its place among the rows of that read.
-_PLACES = ("#read", "#row")
 # Up to this many expected rows are sent to all tasks when they meet so many times as many.
 _MOST_SENT = 10_000
 # Code that Spark makes for a whole stage holds all rows that joins make of one row.
@@ -148,14 +142,17 @@ class _Lowering:
         self._execution = execution
         self._slices = slices
         self._search = FrameSearch(execution, self.frames)
-        self._fields: Mapping[str, list[TypedProperty]] = find_properties(plan.operators, catalog)
+        self._ordering = FrameOrdering(execution, slices)
+        limits = [each for each in plan.operators if isinstance(each, Limit)]
+        kept = self._ordering.count_taken(limits[-1]) if limits else None
+        self._plan = plan_late(plan.operators, self.frames, catalog, kept)
+        self._fields = self._plan.early
         self._parts = find_path_parts(plan.operators)
-        self._cut: tuple[int, int | None] = (0, None)
         self._made = MadeRows()
         self._one = FrameMatches(spark.range(1))
 
     def lower(self, plan: ReadPlan, expected: Sequence[float]) -> LoweredPlan:
-        matches = self._execute(self._one, plan.operators, expected)
+        matches = self._execute(self._one, self._plan.operators, expected)
         catalog = self._execution.reader.snapshot.catalog
         kinds = [result_type(each.type, catalog) for each in plan.columns]
         at = {name: place for place, name in enumerate(matches.frame.columns)}
@@ -168,8 +165,10 @@ class _Lowering:
                 places.append(_cast(evaluate_fixed(self._execution, computed.fixed), kind))
         named = zip((each.name for each in plan.columns), kinds, strict=True)
         pack = BatchPacking(pa.schema(list(named)), tuple(places))
-        is_few = self._slices == 1 or _is_gathered(matches)
-        return LoweredPlan(matches, pack, is_few, self._made.most <= _MOST_MADE, *self._cut)
+        is_few = self._slices == 1 or is_gathered(matches)
+        return LoweredPlan(
+            matches, pack, is_few, self._made.most <= _MOST_MADE, *self._ordering.cut
+        )
 
     def _execute(
         self,
@@ -235,9 +234,9 @@ class _Lowering:
                 rows, by = self._compute_keys(self._repeat(rows), operator.keys)
                 if rows.most == 1:
                     return self._compute_keys_of_one(rows, by)
-                return self._sort(rows, replace(operator, keys=by), limit)
+                return self._ordering.sort(rows, replace(operator, keys=by), limit)
             case Limit():
-                return self._limit(self._repeat(matches), operator)
+                return self._read_late(self._ordering.take(self._repeat(matches), operator))
             case Union():
                 self._made.add_any()
                 return self._unite(operator, following)
@@ -407,11 +406,7 @@ class _Lowering:
         So it is when nothing is read or asked of them but what their ids tell: an edge never
         begins or ends at a node that is not there.
         """
-        if matches is not self._one or scan.filters:
-            return False
-        if not isinstance(following, Expand) or following.closes:
-            return False
-        if following.source != scan.variable or not is_one_hop(following):
+        if matches is not self._one or not is_led_on(scan, following):
             return False
         kind = EntityType(EntityKind.NODE, scan.types)
         fields = self._fields.get(scan.variable, ())
@@ -506,14 +501,41 @@ class _Lowering:
 
     def add_properties(self, matches: FrameMatches, variable: str) -> FrameMatches:
         """Return the rows with the properties of a variable that the plan reads."""
+        return self._add_properties(matches, variable, self._fields.get(variable, ()))
+
+    def _read_late(self, matches: FrameMatches) -> FrameMatches:
+        """Return the rows that a limit keeps with what is only shown of them, in their order."""
+        if not self._plan.late:
+            return matches
+        most = matches.most
+        assert most is not None
+        for name, node in self._plan.late.items():
+            if node.id_column is not None:
+                matches = self._bind_again(matches, name, node.kind, node.id_column)
+            few = replace(matches, frame=matches.frame.hint("broadcast"))
+            matches = self._add_properties(few, name, node.properties)
+        return self._ordering.sort_again(matches, most)
+
+    def _bind_again(
+        self, matches: FrameMatches, name: str, kind: EntityType, column: str
+    ) -> FrameMatches:
+        """Return groups with a variable of one type, whose ids a column of theirs has."""
+        number = self.frames.names.new()
+        own = fn.lit(self._execution.reader.number(kind.types[0])).alias(number)
+        entity = EntityColumns(kind, matches.columns[column].column, number)
+        return matches.bind(matches.frame.select("*", own), name, entity)
+
+    def _add_properties(
+        self, matches: FrameMatches, variable: str, wanted: Sequence[TypedProperty]
+    ) -> FrameMatches:
         entity = matches.entities[variable]
-        fields = [item for item in self._fields.get(variable, ()) if item[0] != "id"]
+        fields = [item for item in wanted if item[0] != "id"]
         told = [item for item in fields if self.frames.is_told(entity.kind, item)]
         rest = [item for item in fields if item not in told]
         if rest:
             found = self.frames.scan(entity.kind, rest)
             on = list(zip(entity.identity, found.entity.identity, strict=True))
-            own = EntityColumns(entity.kind, *entity.identity, found.entity.properties)
+            own = replace(entity, properties={**entity.properties, **found.entity.properties})
             self._made.look_up(variable)
             matches = matches.bind(join(matches.frame, found.frame, on), variable, own)
         if told:
@@ -605,91 +627,27 @@ class _Lowering:
         found = {each.name: ComputedColumn(each.type, name) for each, name in own}
         if isinstance(following, Distinct):
             return FrameMatches(frame.select(names[:-2]), columns=found)
-        places = zip(_PLACES, names[-2:], strict=True)
+        places = zip(PLACES, names[-2:], strict=True)
         found |= {place: ComputedColumn(I64, name) for place, name in places}
         rows = FrameMatches(frame, columns=found)
         if isinstance(following, Order):
             return rows
-        return self._sort(rows, Order((), ()), following if isinstance(following, Limit) else None)
+        return self._ordering.sort(
+            rows, Order((), ()), following if isinstance(following, Limit) else None
+        )
 
     def _of_read(self, read: ReadPlan) -> "DataFrame":
         """Return the columns of a read, whose variables are its own."""
         execution = replace(self._execution, domains={})
         own = _Lowering(execution, read, self.frames.spark, self._slices, self.frames.copies)
-        matches = own._execute(own._one, read.operators)
+        matches = own._execute(own._one, own._plan.operators)
         expressions = own._expressions(matches)
         shown = [expressions.value(_shown(matches, each)) for each in read.columns]
         return matches.frame.select(*shown)
 
-    # Order
-
-    def _sort(self, matches: FrameMatches, order: Order, limit: Limit | None) -> FrameMatches:
-        keys = [column for key in order.keys for column in self._sort_columns(matches, key)]
-        ties = (*order.ties, *(place for place in _PLACES if place in matches.columns))
-        keys += [column for name in ties for column in self._tie_columns(matches, name)]
-        if not keys:
-            return matches
-        if limit is not None and self._is_gathered(limit):
-            return replace(matches, frame=matches.frame.orderBy(*keys))
-        if _is_gathered(matches):
-            assert matches.most is not None
-            return replace(matches, frame=matches.frame.orderBy(*keys).limit(matches.most))
-        sliced = matches.frame.repartitionByRange(self._slices, *keys)
-        return replace(matches, frame=sliced.sortWithinPartitions(*keys))
-
-    def _limit(self, matches: FrameMatches, limit: Limit) -> FrameMatches:
-        first, last = self._first_row(limit), last_row(self._execution, limit)
-        if not self._is_gathered(limit):
-            self._cut = (first, last)
-            return matches
-        assert last is not None
-        frame = matches.frame.limit(last)
-        return replace(matches, frame=frame.offset(first) if first else frame, most=last)
-
-    def _is_gathered(self, limit: Limit) -> bool:
-        """Return whether one task sorts what a limit keeps.
-
-        Spark computes nothing for a limit that keeps no row, and would not find what has no value.
-        """
-        last = last_row(self._execution, limit)
-        return last is not None and self._first_row(limit) < last <= _MOST_GATHERED
-
-    def _first_row(self, limit: Limit) -> int:
-        first = 0 if limit.skip is None else self._execution.constant(limit.skip)
-        assert isinstance(first, int)
-        return first
-
-    def _sort_columns(self, matches: FrameMatches, key: OrderKey) -> "list[Column]":
-        """Return the columns of a sort key: null first ascending, last descending."""
-        kind = type_of(key.expr)
-        if isinstance(key.expr, FIXED):
-            return []
-        value = self._expressions(matches).value(key.expr)
-        columns = self._sortable(value, kind)
-        return [column.desc() if key.descending else column.asc() for column in columns]
-
-    def _tie_columns(self, matches: FrameMatches, name: str) -> "list[Column]":
-        if name in matches.entities:
-            return [fn.col(column).asc() for column in matches.entities[name].identity]
-        computed = matches.columns[name]
-        if computed.fixed is not None:
-            return []
-        columns = self._sortable(fn.col(computed.column), computed.kind)
-        return [column.asc() for column in columns]
-
-    def _sortable(self, value: "Column", kind: object) -> "list[Column]":
-        if isinstance(kind, EntityType):
-            return [value[ID], value[TYPE]]
-        return [unify_zeros(value, kind)]
-
 
 def _is_only_counted(operator: NodeScan | Expand) -> bool:
     return operator.counted and not (isinstance(operator, Expand) and operator.closes)
-
-
-def _is_gathered(matches: FrameMatches) -> bool:
-    """Return whether the rows are so few that one task sorts them."""
-    return matches.most is not None and matches.most <= _MOST_GATHERED
 
 
 def _shown(matches: FrameMatches, column: ResultColumn) -> Expr:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import broadcast
 from omnigraph.frozen import dataclass
+from omnigraph.spark.garbage import spare_modules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,6 +40,7 @@ class BatchPacking:
             for start in range(0, batch.num_rows, _ROWS):
                 packed = bytes(self.batch(batch.slice(start, _ROWS)).serialize())
                 yield pa.record_batch([pa.array([packed], pa.binary())], schema=_PACKED)
+        spare_modules()
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch of the frame as one of the result."""

@@ -73,6 +73,17 @@ def is_one_hop(expand: Expand) -> bool:
     return expand.hops.minimum == 1 and expand.hops.maximum == 1
 
 
+def is_led_on(scan: NodeScan, following: Operator | None) -> bool:
+    """Return whether an expand leads on by one edge from all nodes of a scan, or from a point."""
+    return (
+        not scan.filters
+        and isinstance(following, Expand)
+        and not following.closes
+        and following.source == scan.variable
+        and is_one_hop(following)
+    )
+
+
 def can_fail(operator: Operator) -> bool:
     """Return whether an operator itself computes something that has no result for some rows.
 

@@ -14,8 +14,8 @@ from omnigraph.query.expr import EntityType
 from omnigraph.query.plan import Expand
 from omnigraph.read.reader import DirectedEdge
 from omnigraph.read.spark.frames import EntityFrame, LinkFrame, SnapshotFrames
-from omnigraph.read.spark.held_hops import HeldWalk, is_held
 from omnigraph.read.spark.matches import EntityColumns, join
+from omnigraph.read.spark.walks.held_hops import HeldWalk, is_held
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
