@@ -2,19 +2,23 @@
 
 A rush is forty merges into one branch at the same instant, from threads and from processes. The
 same merges one after the other are the serial sum, and what the last merge of a rush takes beyond
-that is counted in times of the first one. Agents and inserters are processes of their own, and
-all of them are this product as it is installed: only public names are used, apart from the count
-of attempts, so that the same file measures an older release.
+that is counted in times of the first one: the median of several rounds, with the middle half of
+them. Agents and inserters are processes of their own, and all of them are this product as it is
+installed: only public names are used, apart from the count of attempts, so that the same file
+measures an older release. With `--earlier`, the agents of one take turns with ours.
 """
 
 import argparse
 import importlib
+import inspect
 import json
 import multiprocessing
 import os
 import random
 import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -26,12 +30,12 @@ from functools import partial
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from bench.record import DATA_SEED, store
+from bench.record import DATA_SEED, Derived, store, stored
 from omnigraph import Graph, MergeConflictsError, init
 from omnigraph import open as open_graph
 
-RUSH, STEPS, RUSH_PROCESSES = 40, 3, 8
-AGENTS, INSERTERS, SHARED = 16, 16, 1_000
+RUSH, STEPS, RUSH_PROCESSES, ROUNDS = 40, 3, 8, 7
+AGENTS, INSERTERS, SHARED, TURNS = 16, 16, 1_000, 3
 SCHEMA = """
 node Person { name: String @key  age: I64 }
 node City { name: String @key }
@@ -54,20 +58,29 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m bench.busy", description=__doc__)
     options.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
     options.add_argument("--seconds", type=float, default=60, help="of agents and inserters")
+    options.add_argument("--earlier", type=Path, help="the folder of an older release")
     options.add_argument("--no-store", action="store_true")
+    options.add_argument("--json", action="store_true", help="print and do not store")
     chosen = options.parse_args()
     works: dict[str, Callable[[Path], Findings]] = {
         "rush": _rush,
         "agents": partial(_agents, seconds=chosen.seconds),
         "inserts": partial(_inserts, seconds=chosen.seconds),
+        "earlier": partial(_beside_earlier, earlier=chosen.earlier, seconds=chosen.seconds),
     }
-    findings: dict[str, object] = {"load_average": os.getloadavg()[0], "seconds": chosen.seconds}
-    for part in chosen.parts or PARTS:
+    parts = chosen.parts or (PARTS if chosen.earlier is None else (*PARTS, "earlier"))
+    known = stored("busy") if chosen.parts else None  # what is not measured again stays
+    findings: dict[str, object] = {} if known is None else known["findings"]
+    findings |= {"load_average": os.getloadavg()[0], "seconds": chosen.seconds}
+    for part in parts:
         with tempfile.TemporaryDirectory() as folder:
             for name, found in works[part](Path(folder)):
-                print(f"{name:36} {found}", flush=True)
+                if not chosen.json:
+                    print(f"{name:36} {found}", flush=True)
                 findings[name] = found
-    if not chosen.no_store:
+    if chosen.json:
+        print(json.dumps(findings))
+    elif not chosen.no_store:
         print(
             f"stored in {store('busy', ['pylance', 'pyarrow'], findings).relative_to(Path.cwd())}"
         )
@@ -95,19 +108,35 @@ def _task(number: int) -> str:
 
 
 def _rush(folder: Path) -> Findings:
+    """Rush several times, each time beside the same merges in turn, on copies of one graph."""
     make_graph(folder / "made", RUSH)
     for form, processes in (("threads", 1), ("processes", RUSH_PROCESSES)):
-        for use in ("serial", "rush"):
-            shutil.copytree(folder / "made", folder / form / use)
-        serial = merged_in_turn(folder / form / "serial", processes)
-        found = rushed(folder / form / "rush", processes)
-        first, last = found.ends[0], found.ends[-1]
-        yield f"rush_{form}_serial_s", serial
-        yield f"rush_{form}_first_s", first
-        yield f"rush_{form}_last_s", last
-        yield f"rush_{form}_last_beyond_serial_in_firsts", (last - serial) / first
-        yield f"rush_{form}_attempts_per_merge", sum(found.attempts) / RUSH
-        yield f"rush_{form}_most_attempts", max(found.attempts)
+        rounds = [_rush_round(folder, processes) for _ in range(ROUNDS)]
+        for name in rounds[0]:
+            yield f"rush_{form}_{name}", _middle([each[name] for each in rounds])
+
+
+def _rush_round(folder: Path, processes: int) -> dict[str, float]:
+    for use in ("serial", "rush"):
+        shutil.copytree(folder / "made", folder / use)
+    serial = merged_in_turn(folder / "serial", processes)
+    found = rushed(folder / "rush", processes)
+    for use in ("serial", "rush"):
+        shutil.rmtree(folder / use)
+    first, last = found.ends[0], found.ends[-1]
+    return {
+        "serial_s": serial,
+        "first_s": first,
+        "last_s": last,
+        "last_beyond_serial_in_firsts": (last - serial) / first,
+        "attempts_per_merge": sum(found.attempts) / RUSH,
+        "most_attempts": max(found.attempts),
+    }
+
+
+def _middle(found: list[float]) -> Derived:
+    low, median, high = statistics.quantiles(found, n=4, method="inclusive")
+    return Derived(median, low, high)
 
 
 def merged_in_turn(root: Path, processes: int) -> float:
@@ -219,6 +248,40 @@ def _agents(folder: Path, seconds: float) -> Findings:
     yield "agents_conflicts", sum(each.conflicts for each in done)
     yield "agents_lost", _lost(folder / "graph", done)
     yield from _spread("agents_merge", times)
+
+
+def _beside_earlier(folder: Path, earlier: Path, seconds: float) -> Findings:
+    """Let our agents work in turn with those of an older release, on this machine."""
+    (folder / "bench").symlink_to(Path(__file__).parent)
+    ours = Path(inspect.getfile(Graph)).parents[2]
+    turns = [
+        [_agents_of(release, folder, seconds) for release in (ours, earlier)] for _ in range(TURNS)
+    ]
+    for name, over in (("merges_per_minute", 1), ("processor_s_per_merge", -1)):
+        found = [[each[f"agents_{name}"] for each in both] for both in turns]
+        yield f"earlier_{name}", statistics.median(theirs for _, theirs in found)
+        ratios = [(own / theirs) ** over for own, theirs in found]
+        yield f"agents_{name}_over_earlier", _middle(ratios)
+    yield (
+        "earlier_merge_p99_over_p50",
+        statistics.median(theirs["agents_merge_p99_over_p50"] for _, theirs in turns),
+    )
+
+
+def _agents_of(release: Path, folder: Path, seconds: float) -> dict[str, float]:
+    """Return what the agents of a release did, in processes that have only that release."""
+    command = [sys.executable, "-m", "bench.busy", "agents", "--json", "--seconds", f"{seconds}"]
+    path = {"PYTHONPATH": f"{folder}{os.pathsep}{release}"}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **path},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 @dataclass(slots=True)

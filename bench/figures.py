@@ -456,6 +456,19 @@ FIGURES: tuple[Figure, ...] = (
         ),
         ("rush_processes_last_beyond_serial_in_firsts", "the same in 8 processes", 3, "×"),
     ),
+    # Half of what 0.1.0 took for the same 1M nodes and 10M edges: 5.37× and 6.23×.
+    *_of(
+        "Fleet",
+        "big",
+        ("blob_insert_grown_over_size", "memory to insert a blob of 50 MB, over it", 2.5, "×"),
+        ("blob_disk_over_size", "disk that it takes, over it", 1.05, "×"),
+        ("blobs_disk_over_size", "disk after seven more blobs, over all", 1.05, "×"),
+        ("text_read_over_size", "read for one of 21 texts of 10 MB, over it", 1.5, "×"),
+        ("vectors_load_grown_mb", "memory to load 100,000 vectors of 4,096", 1_000, "MB"),
+        ("vectors_nearest_grown_over_matrix", "memory to search them, over all", 2, "×"),
+        ("disk_over_parquet", "disk of 1M nodes and 10M edges, over their Parquet", 2.68, "×"),
+        ("disk_with_derived_over_parquet", "the same with derived arrays", 3.11, "×"),
+    ),
     *(
         Figure(
             area="Scaling",

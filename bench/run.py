@@ -17,6 +17,7 @@ WORKLOADS = (
     "memory",
     "changes",
     "merges",
+    "big",
     "busy",
     "large",
     "evolution",
