@@ -410,6 +410,10 @@ FIGURES: tuple[Figure, ...] = (
         "spark_queries",
         ("nine_spark_over_raw_spark", "the nine questions, over Spark SQL by hand", 1.5, "×"),
         ("nine_spark_over_raw_spark_first", "the same, asked for the first time", 3, "×"),
+        *(
+            (f"{each}_spark_over_raw_spark", f"{each[:2]}, over Spark SQL by hand", 1.5, "×")
+            for each in _QUESTIONS
+        ),
         ("paths_to_older_100000_spark", "58M paths, which one process refuses", 120_000),
     ),
     *_of(
@@ -468,6 +472,12 @@ FIGURES: tuple[Figure, ...] = (
         ("vectors_nearest_grown_over_matrix", "memory to search them, over all", 2, "×"),
         ("disk_over_parquet", "disk of 1M nodes and 10M edges, over their Parquet", 2.68, "×"),
         ("disk_with_derived_over_parquet", "the same with derived arrays", 3.11, "×"),
+    ),
+    *_of(
+        "Scaling",
+        "cold_growth",
+        ("rows_1000000_exponent", "open and read one row in a new process, ×100 rows", _FLAT, ""),
+        ("commits_5000_exponent", "the same, ×500 commits", _FLAT, ""),
     ),
     *(
         Figure(
