@@ -450,7 +450,7 @@ def test_a_backup_tells_how_far_it_is(graph: Graph, dest: Path) -> None:
 
 
 def test_places_with_something_else_are_refused(graph: Graph, tmp_path: Path) -> None:
-    other = new_graph(tmp_path / "other")
+    other = og.init(tmp_path / "other", SCHEMA, durable=False)
     grown(graph, 1)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
@@ -475,7 +475,7 @@ def test_places_with_something_else_are_refused(graph: Graph, tmp_path: Path) ->
 def test_nothing_is_restored_over_a_graph_or_out_of_none(graph: Graph, tmp_path: Path) -> None:
     grown(graph, 1)
     backup(graph.repository, tmp_path / "backup", UNCHECKED)
-    other = new_graph(tmp_path / "other")
+    other = og.init(tmp_path / "other", SCHEMA, durable=False)
 
     for place in (graph.uri, other.uri, tmp_path / "backup"):
         with pytest.raises((GraphExistsError, InputError)):

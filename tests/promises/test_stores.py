@@ -247,17 +247,17 @@ def test_init_works_after_one_that_crashed_anywhere(
     reached: list[str] = []
     with monkeypatch.context() as patch:
         patch.setattr(steps, "observer", reached.append)
-        new_graph(tmp_path / "whole")
+        init(tmp_path / "whole", SCHEMA, durable=False)
     assert len(reached) > 5
 
     for number, step in enumerate(reached):
         root = tmp_path / str(number)
         with _crash_at(number, monkeypatch), pytest.raises(Crash):
-            new_graph(root)
+            init(root, SCHEMA, durable=False)
         if step not in ("manifest created", "manifest synced", "schema shown"):
             with pytest.raises(GraphNotFoundError):
                 open_graph(root)
-            new_graph(root)
+            init(root, SCHEMA, durable=False)
         assert ages(open_graph(root)) == {}
         write(open_graph(root), {PERSON: (Append(people({"ann": 1})),)})
         assert ages(open_graph(root)) == {"ann": 1}
@@ -267,7 +267,7 @@ def test_init_with_another_schema_works_after_one_that_crashed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with _crash_at(5, monkeypatch), pytest.raises(Crash):
-        new_graph(tmp_path)
+        init(tmp_path, SCHEMA, durable=False)
 
     graph = init(tmp_path, "node Person { slug: String @key  height: F64 }", durable=False)
 
