@@ -77,15 +77,15 @@ def rows_where(table: Table, columns: Sequence[str], where: pc.Expression, most:
 
 
 def one_of(column: str, values: pa.Array) -> pc.Expression | str:
-    """Return the condition that a column has one of some values.
-
-    For one plain text it is SQL, which takes Lance a fifth less time than an expression.
-    """
-    return _plain_sql(column, values) or pc.field(column).isin(values)
+    """Return the condition that a column has one of some values."""
+    return any_of({column: values})
 
 
 def any_of(sought: Mapping[str, pa.Array]) -> pc.Expression | str:
-    """Return the condition that one of several columns has one of some values."""
+    """Return the condition that one of several columns has one of some values.
+
+    For one plain text each it is SQL, which takes Lance a fifth less time than an expression.
+    """
     plain = [_plain_sql(column, values) for column, values in sought.items()]
     if all(plain):
         return " OR ".join(filter(None, plain))

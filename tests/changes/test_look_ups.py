@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow.compute as pc
 import pytest
@@ -85,6 +86,23 @@ def test_a_unique_value_that_another_row_holds_is_seen_for_new_and_for_known_row
     do(settled, 'update Person set { email: "d@x" } where slug = "dan"')
     do(settled, person("flo", email='"dan@x"'))
     assert "that of 'flo'" in refused(settled, person("gus", email='"dan@x"'))[0]
+
+
+def test_the_id_of_a_new_row_is_looked_for_once_in_a_table_that_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = "node Thing { name: String @key  mark: String @unique  sizes: [U64]? }"
+    graph = init(tmp_path / "g", schema, durable=False)
+    reads: list[object] = []
+
+    def noted(*given: Any, **more: Any) -> object:
+        reads.append(given)
+        return batches_where(*given, **more)
+
+    monkeypatch.setattr(lookup, "batches_where", noted)
+    graph.mutate('query q() { insert Thing { name: "one" mark: "first" } }')
+
+    assert len(reads) == 2, "its id, and its mark"
 
 
 def test_an_end_that_is_nowhere_is_missed_beside_one_that_is_added(settled: Graph) -> None:

@@ -44,19 +44,21 @@ def look_up_rows(
     schema = pa.schema([_field(table, name) for name in columns])
     if not len(wanted):
         return schema.empty_table()
-    if is_few and table.takes_conditions:
-        sought = {column: wanted, **{name: each for name, each in beside.items() if len(each)}}
-        if all(map(_are_few, sought.values())):
-            return _read_few(table, sought, schema, packed=packed)
-    return _read_rows(table, column, wanted, schema, packed=packed)
+    others = {name: each for name, each in beside.items() if len(each) and _are_few(each)}
+    if is_few and others and table.takes_conditions:
+        return _read_together(table, {column: wanted, **others}, schema, packed=packed)
+    found = _read_rows(table, column, wanted, schema, packed=packed)
+    if is_few and not found.num_rows:
+        _KNOWN.add(table, column, wanted.to_pylist(), ())
+    return found
 
 
 def _are_few(values: pa.Array) -> bool:
-    """Whether values are looked up by one condition, and remembered when there are none."""
+    """Whether values are few and small enough to be looked up together and to be remembered."""
     return values.type in LOOKED_UP and len(values) <= _FEW and values.nbytes <= _FEW_BYTES
 
 
-def _read_few(
+def _read_together(
     table: Table, sought: Mapping[str, pa.Array], schema: pa.Schema, *, packed: bool
 ) -> pa.Table:
     """Return the rows with one of a few values in the first column; note which values are there."""
@@ -67,10 +69,8 @@ def _read_few(
     if found.num_rows <= _MOST_KNOWN:
         for name, values in sought.items():
             _KNOWN.add(table, name, values.to_pylist(), set(found[name].to_pylist()))
-    (column, wanted), *others = sought.items()
-    if others and found.num_rows:
-        found = found.filter(pc.is_in(found[column], value_set=wanted))
-    return found.select(schema.names)
+    column, wanted = next(iter(sought.items()))
+    return found.filter(pc.is_in(found[column], value_set=wanted)).select(schema.names)
 
 
 def _read_rows(
