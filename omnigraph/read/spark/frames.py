@@ -94,8 +94,10 @@ class SnapshotFrames:
         return EntityFrame(frame, EntityColumns(kind, names[0], names[1], own))
 
     def is_told(self, kind: EntityType, item: TypedProperty) -> bool:
-        """Return whether the ids of nodes tell a property: it is the key, a text or an integer."""
+        """Return whether the ids of nodes tell a property: the id, or a key of text or integer."""
         name, own = item
+        if name == "id":
+            return True
         if kind.kind is not EntityKind.NODE or not (is_text(own) or own in INTEGERS):
             return False
         return all(

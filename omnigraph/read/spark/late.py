@@ -132,11 +132,10 @@ class _Postponing:
         """Return what is shown of a node, if that takes a join and nothing before takes one."""
         before = find_properties(tail.before, self.catalog).get(name, [])
         shown = find_properties((tail.shown,), self.catalog).get(name, [])
-        can_wait = all(self._is_known(kind, item) for item in before)
-        return shown if can_wait and not all(self._is_known(kind, item) for item in shown) else []
-
-    def _is_known(self, kind: EntityType, item: TypedProperty) -> bool:
-        return item[0] == "id" or self.frames.is_told(kind, item)
+        can_wait = all(self.frames.is_told(kind, item) for item in before)
+        return (
+            shown if can_wait and not all(self.frames.is_told(kind, item) for item in shown) else []
+        )
 
     def _group_by_id(self, tail: _Tail, name: str, kind: EntityType) -> _Tail | None:
         """Return groups by the id of a node instead of by what else the keys show of it.
@@ -165,13 +164,13 @@ class _Postponing:
     def _tells(self, kind: EntityType, expr: Expr) -> bool:
         """Return whether a key of groups tells a node from all others."""
         return isinstance(expr, VariableRef) or (
-            isinstance(expr, PropertyRef) and self._is_known(kind, (expr.property, expr.type))
+            isinstance(expr, PropertyRef) and self.frames.is_told(kind, (expr.property, expr.type))
         )
 
     def _can_wait(self, kind: EntityType, expr: Expr) -> bool:
         """Return whether a key of groups is shown as it is read: of zeros, groups keep one."""
         if isinstance(expr, PropertyRef):
-            known = self._is_known(kind, (expr.property, expr.type))
+            known = self.frames.is_told(kind, (expr.property, expr.type))
             return not known and expr.type not in FLOATS
         return isinstance(expr, VariableRef)
 

@@ -410,7 +410,7 @@ class _Lowering:
             return False
         kind = EntityType(EntityKind.NODE, scan.types)
         fields = self._fields.get(scan.variable, ())
-        return all(item[0] == "id" or self.frames.is_told(kind, item) for item in fields)
+        return all(self.frames.is_told(kind, item) for item in fields)
 
     def is_one(self, matches: FrameMatches) -> bool:
         """Return whether the rows are the one row that every plan begins with."""
