@@ -69,6 +69,8 @@ def main() -> None:
         "earlier": partial(_beside_earlier, earlier=chosen.earlier, seconds=chosen.seconds),
     }
     parts = chosen.parts or (PARTS if chosen.earlier is None else (*PARTS, "earlier"))
+    if "earlier" in parts and chosen.earlier is None:
+        options.error("earlier takes the folder of an older release, --earlier FOLDER")
     known = stored("busy") if chosen.parts else None  # what is not measured again stays
     findings: dict[str, object] = {} if known is None else known["findings"]
     findings |= {"load_average": os.getloadavg()[0], "seconds": chosen.seconds}
