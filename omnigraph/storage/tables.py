@@ -3,7 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ import pyarrow as pa
 from lance import LanceDataset, LanceOperation
 from lance.lance import _Session as Session
 
+from omnigraph.allocator import giving_back
 from omnigraph.errors import StorageError
 from omnigraph.schema.blobs import has_blobs
 from omnigraph.storage import layout
@@ -34,7 +35,7 @@ from omnigraph.storage.forward import (
     newest_since,
     sighting,
 )
-from omnigraph.storage.fragments import data_files, version_files
+from omnigraph.storage.fragments import data_files, fragment_bytes, version_files
 from omnigraph.storage.indexes import IndexSpec, create_index
 from omnigraph.storage.near.sending import create
 from omnigraph.storage.near.workbench import Workbench, workbench
@@ -48,7 +49,7 @@ _Made = TypeVar("_Made")
 MOST_HANDLES = 64
 _MOST_NEWEST = 8
 # Every write leaves entries of older versions in these caches, so a process that writes a lot
-# fills them to the limit, within the first thousand commits.
+# fills them to the limit, within some 1,500 commits.
 _INDEX_CACHE_BYTES = 8 << 20
 _METADATA_CACHE_BYTES = 2 << 20
 # Tables of so many rows share a larger cache: the pages of an index of a million ids take 15 MB,
@@ -58,6 +59,8 @@ _LARGE_INDEX_CACHE_BYTES = 32 << 20
 _MOST_FLUSHED = 20_000
 _MOST_INDEX_ATTEMPTS = 1_000
 _MOST_MANIFESTS, _LARGE_MANIFEST = 64, 256 << 10
+# A fold of more bytes takes several times as much memory, once in thousands of commits.
+_LARGE_FOLD = 1 << 20
 
 
 class Tables:
@@ -345,8 +348,15 @@ class Tables:
 
     def fold(self, table: Table, levels: tuple[Level, ...], indexes: Iterable[IndexSpec]) -> Table:
         """Join the small fragments of a moving table and index the result."""
-        if not fragments_to_fold(table.outline, levels):
+        chosen = fragments_to_fold(table.outline, levels)
+        if not chosen:
             return table
+        with giving_back() if sum(map(fragment_bytes, chosen)) > _LARGE_FOLD else nullcontext():
+            return self._folded(table, levels, indexes)
+
+    def _folded(
+        self, table: Table, levels: tuple[Level, ...], indexes: Iterable[IndexSpec]
+    ) -> Table:
         begun = table.begun()
         with report_as(f"cannot fold {table.path}"):
             operation = fold_operation(begun, levels)

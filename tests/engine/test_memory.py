@@ -15,7 +15,7 @@ from omnigraph.data.derived.memory import MemoryCache
 _MAKE_ARRAYS = """
 import resource
 import numpy as np
-from omnigraph.data.derived.allocator import keep_freed_memory
+from omnigraph.allocator import keep_freed_memory
 
 def make():
     some = [np.ones(1 << 17) for _ in range(4)]
@@ -34,7 +34,7 @@ import ctypes
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from omnigraph.data.derived.allocator import share_heaps
+from omnigraph.allocator import share_heaps
 
 share_heaps()
 threads, library = 64, ctypes.CDLL(None)
@@ -51,6 +51,83 @@ library.fopen.restype = ctypes.c_void_p
 file = ctypes.c_void_p(library.fopen(sys.argv[1].encode(), b"w"))
 library.malloc_info(0, file)
 library.fclose(file)
+"""
+
+# Fills and frees 16 MB in the heap of a thread, and prints how many bytes the process holds for it;
+# then makes and frees arrays twice, and prints how many pages the system cleared the second time.
+_GIVE_BACK = """
+import ctypes
+import resource
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+import numpy as np
+from omnigraph.allocator import giving_back, keep_freed_memory
+
+library = ctypes.CDLL(None)
+library.malloc.restype = ctypes.c_void_p
+library.free.argtypes = [ctypes.c_void_p]
+
+def held():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+def allocate(size, number):
+    blocks = [library.malloc(size) for _ in range(number)]
+    for each in blocks:
+        ctypes.memset(each, 1, size)
+    for each in blocks:
+        library.free(each)
+
+def make():
+    some = [np.ones(1 << 17) for _ in range(4)]
+
+def cleared():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+keep_freed_memory()
+with ThreadPoolExecutor(1) as pool:
+    pool.submit(allocate, 64, 1).result()
+    before = held()
+    with giving_back():
+        pool.submit(allocate, 1 << 16, 256).result()
+    print(held() - before)
+make()
+before = cleared()
+make()
+print(cleared() - before)
+"""
+
+# Joins 17 fragments of a table, and prints by how many bytes the process grew.
+_FOLD = """
+import resource
+import sys
+from pathlib import Path
+import pyarrow as pa
+from omnigraph.allocator import keep_freed_memory, share_heaps
+from omnigraph.storage.fold import MANIFEST_LEVELS
+from omnigraph.storage.store import store_at
+from omnigraph.storage.tables import Tables
+
+def held():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon"))
+
+def rows(start, number):
+    texts = [f"{each:0400}" for each in range(start, start + number)]
+    return pa.table({"id": texts})
+
+def folded(path, of):
+    tables.create_exclusively(path, rows(0, 1))
+    for each in range(17):
+        tables.add_rows(tables.newest(path), rows(each * of, of))
+    before = held()
+    tables.fold(tables.newest(path), MANIFEST_LEVELS, ())
+    return held() - before
+
+keep_freed_memory()
+share_heaps()
+tables = Tables(store_at(sys.argv[1]), durable=False)
+folded("small", 10)
+print(folded("large", 1_040))
 """
 _needs_glibc = pytest.mark.skipif(
     platform.libc_ver()[0] != "glibc", reason="it is the allocator of glibc"
@@ -138,6 +215,21 @@ def test_arrays_are_made_in_the_memory_of_those_before() -> None:
 
 
 @_needs_glibc
+def test_what_work_that_is_seldom_done_frees_is_given_back_also_in_the_heap_of_a_thread() -> None:
+    held, pages = _numbers(_GIVE_BACK)
+
+    assert held < 1 << 20
+    assert pages < 256
+
+
+@_needs_glibc
+def test_a_large_fold_of_a_moving_table_leaves_little_memory_behind(tmp_path: Path) -> None:
+    (grown,) = _numbers(_FOLD, str(tmp_path))
+
+    assert grown < 4 << 20
+
+
+@_needs_glibc
 def test_threads_share_as_many_heaps_as_there_are_cores(tmp_path: Path) -> None:
     assert _heaps(tmp_path / "info", {}) <= max(os.cpu_count() or 1, 2)
 
@@ -145,6 +237,12 @@ def test_threads_share_as_many_heaps_as_there_are_cores(tmp_path: Path) -> None:
 @_needs_glibc
 def test_what_the_environment_says_about_heaps_counts_more(tmp_path: Path) -> None:
     assert _heaps(tmp_path / "info", {"MALLOC_ARENA_MAX": "1"}) == 1
+
+
+def _numbers(script: str, *options: str) -> list[int]:
+    asked = [sys.executable, "-c", script, *options]
+    done = subprocess.run(asked, capture_output=True, check=True, timeout=60)
+    return [int(each) for each in done.stdout.split()]
 
 
 def _heaps(info: Path, chosen: dict[str, str]) -> int:

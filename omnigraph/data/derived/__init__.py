@@ -9,7 +9,6 @@ adjacency     where edges lead from each node, as arrays, with small changes lai
 statistics    what a planner knows of a column, and of the degrees of an adjacency
 vectors       the vectors of a column as a matrix, and their cosine distances to another vector
 word_index    the words of a text column, for finding the texts with a word like another
-allocator     how much memory that was freed a process keeps, for what it makes next
 memory        derived values that are costly to make, the most recently used within a byte limit
 narrow        whole numbers in as few bytes as the largest of them needs
 disk          derived arrays in files beside a graph, so that a new process need not compute them

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.allocator import keep_freed_memory, share_heaps
 from omnigraph.data.derived.adjacency import (
     Adjacency,
     AnyAdjacency,
@@ -22,7 +23,6 @@ from omnigraph.data.derived.adjacency import (
     patch_adjacency,
     remove_entries,
 )
-from omnigraph.data.derived.allocator import keep_freed_memory, share_heaps
 from omnigraph.data.derived.coded_column import MOST_VALUES, CodedColumn, code_column
 from omnigraph.data.derived.disk import Arrays, DiskCache, Family
 from omnigraph.data.derived.memory import MemoryCache
