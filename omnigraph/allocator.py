@@ -43,26 +43,33 @@ def share_heaps() -> None:
         library.mallopt(_ARENA_MAX, max(os.cpu_count() or 1, 2))
 
 
+def give_back() -> None:
+    """Have the allocator of glibc give back to the system whatever is free, which takes 1 ms.
+
+    Blocks that last, such as those of caches, come to lie anywhere in a heap, and what was free
+    between them is held although nothing needs it any more.
+    """
+    library = _glibc()
+    if library is not None:
+        library.malloc_trim(0)
+
+
 @contextmanager
 def giving_back() -> Iterator[None]:
     """Have the allocator of glibc give back to the system what work that is seldom done frees.
 
-    `malloc_trim` leaves out the free end of every heap but the first. That of another is given back
+    `give_back` leaves out the free end of every heap but the first. That of another is given back
     only when something next to it is freed, and when it is larger than a limit, which is low while
-    the work is done.
+    the work is done. What the environment says about limits counts more.
     """
-    library = _glibc()
-    if library is None:
-        yield
-        return
-    adjusts = not _has_any(_CHOSEN_LIMITS)
-    if adjusts:
+    library = None if _has_any(_CHOSEN_LIMITS) else _glibc()
+    if library is not None:
         library.mallopt(_TRIM_THRESHOLD, _SOON)
     try:
         yield
     finally:
-        library.malloc_trim(0)
-        if adjusts:
+        give_back()
+        if library is not None:
             # To set one of the limits ends that glibc adapts them to what is freed.
             library.mallopt(_TRIM_THRESHOLD, 2 * _FREED_ONCE)
             library.mallopt(_MMAP_THRESHOLD, _LARGEST_BLOCK)

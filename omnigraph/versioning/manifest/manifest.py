@@ -10,6 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.allocator import give_back
 from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
@@ -394,11 +395,14 @@ class Manifest:
     def _prune(self, at: Table) -> None:
         """Remove old versions of the manifest, each of which has the head of every branch.
 
+        Memory that was freed since is given back, too.
         The flip is made, so a store that refuses this must not make it fail; the next one tries
         again.
         """
         with suppress(StorageError):
             self._tables.prune(at, MOST_VERSIONS, MANIFEST_AGE)
+        # About every hundred commits: oftener, the arrays of queries would be cleared each time.
+        give_back()
 
     def every_commit(self, at: Table) -> dict[str, Commit]:
         """Read all commits in the manifest, also those at which no branch ever stood."""
