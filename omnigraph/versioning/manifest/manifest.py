@@ -31,7 +31,7 @@ from omnigraph.versioning.commit import (
     commit_row_id,
 )
 from omnigraph.versioning.heads.head import BRANCH_KEY, GONE, Head, decode_head
-from omnigraph.versioning.heads.layers import ColdHeads, hot_heads
+from omnigraph.versioning.heads.layers import FOR_OLD_RELEASES, ColdHeads, hot_heads
 from omnigraph.versioning.manifest.commit_cache import CommitCache
 from omnigraph.versioning.manifest.fresh import (
     FreshCommit,
@@ -336,6 +336,7 @@ class Manifest:
             keys[operation_place(digest)] = None
         if commit is not None:
             keys[commit.key] = commit.encoded()
+            keys |= {} if stamp_of(at) >= layout.FRESH else {FOR_OLD_RELEASES: GONE}
         flipped = self._set_keys(at, keys, stamp=FORMAT if commit is None else layout.FRESH)
         # Rows that are added in between make versions, too.
         if flipped.version % PRUNED_EVERY < 2:
