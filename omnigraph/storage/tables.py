@@ -294,15 +294,8 @@ class Tables:
             message = f"cannot commit to {path}: no answer in {seconds:g} s"
             raise LingeringError(message, hint=NO_ANSWER) from None
 
-    def add_rows(
-        self,
-        table: Table,
-        rows: pa.Table,
-    ) -> Table:
-        """Append rows to a moving table; they are visible at once.
-
-        They are flushed with what the table has.
-        """
+    def add_rows(self, table: Table, rows: pa.Table) -> Table:
+        """Append rows to a moving table, flushed with what it has; they are visible at once."""
         begun = table.begun()
         with report_as(f"cannot append to {table.path}"):
             written = begun.write(rows)

@@ -22,7 +22,7 @@ from omnigraph.versioning.manifest.records import (
 FRESH_KEY = "commit/"
 # Every version of the manifest holds them: how many there may be, and how many characters.
 _MOST, _MOST_SIZE = 32, 64 << 10
-_DECODED = 128
+_MOST_DECODED = 2 * _MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +49,11 @@ class FreshCommit:
         return [*rows_of_commit(self.commit, self.changed), *named]
 
 
-@lru_cache(_DECODED)
+@lru_cache(_MOST_DECODED)
 def decode_fresh(text: str) -> FreshCommit:
     """Return the commit that a key holds."""
     record, (changed, is_named) = json.loads(text)
     return FreshCommit(decode_record(record), tuple(changed), bool(is_named))
-
-
-def is_fresh(commit_id: str, at: Table) -> bool:
-    """Whether a commit is a key of a version of the manifest."""
-    return FRESH_KEY + commit_id in at.metadata
 
 
 def fresh_texts(at: Table) -> dict[str, str]:

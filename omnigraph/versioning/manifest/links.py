@@ -27,9 +27,10 @@ def links_between(at: Table, versions: tuple[int, int], most: int) -> dict[str, 
     place = pc.field("location")
     first, last = (place_in_history(max(each, 0)) for each in versions)
     where = (place >= first) & (place <= last)
-    fresh = _fresh(at)
     fresh = {
-        each: link for each, link in fresh.items() if versions[0] <= link.version <= versions[1]
+        each: link
+        for each, link in _fresh(at).items()
+        if versions[0] <= link.version <= versions[1]
     }
     if at.count_where(where) + len(fresh) > most:
         return None

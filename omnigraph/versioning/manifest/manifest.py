@@ -222,10 +222,11 @@ class Manifest:
         if self._cache.is_published(commit_id):
             return True
         fresh = fresh_commits(at)
-        stood = commit_id in fresh or any(
-            commit_id in each.commit.parents for each in fresh.values()
+        stood = (
+            commit_id in fresh
+            or any(commit_id in each.commit.parents for each in fresh.values())
+            or any(self.standing_at(commit_id, at))
         )
-        stood = stood or any(self.standing_at(commit_id, at))
         if not stood:
             children = at.scan(["object_id"], pc.field("table_key") == commit_row_id(commit_id))
             stood = bool(children.num_rows)
