@@ -1,8 +1,10 @@
 """Spark queries: what Spark answers for OmniGraph, beside this process and Spark SQL by hand.
 
-Both sessions of Spark are stock ones, each in a process and a JVM of its own. If Spark by hand
-fails, mostly for want of memory, it is asked again in a new session; the question is not compared
-if it fails there too, and never by its first time.
+Both sessions of Spark are stock ones, each in a process and a JVM of its own. Every question is
+asked once, in all ways, for the time that it takes first; then equally often in each way without a
+watch, because Java compiles meanwhile; then with one. If Spark by hand fails, mostly for want of
+memory, it is asked again in a new session; the question is not compared if it fails there too, and
+never by its first time.
 """
 
 import argparse
@@ -40,7 +42,7 @@ OLDER = Question(
            WHERE a.age < c.age""",
 )
 OURS, INLINE, PEER = "spark", "inline", "raw_spark"
-# A session that was just started is asked so often before its time counts.
+# Every way is asked so often, turn by turn, before its time counts.
 _WARM_UP = 4
 Way: TypeAlias = Callable[[], list[tuple[object, ...]]]
 
@@ -59,6 +61,7 @@ def main() -> None:
     spark = start_stock("local[2]")  # the session of whoever asks is used as it is
     findings: dict[str, object] = {"persons": sizes[-1], "follows": FOLLOWS_EACH * sizes[-1]}
     findings["spark_processes"] = "one of its own for each side, with stock flags"
+    findings["warm_up_runs"] = _WARM_UP
     with RawSpark("local[2]") as peer:
         for persons in sizes:
             with tempfile.TemporaryDirectory() as name:
@@ -119,11 +122,11 @@ class _Asking:
         return findings | self._measure(own, runs, is_new=True)
 
     def _measure(self, ways: dict[str, Way], runs: int, *, is_new: bool) -> dict[str, object]:
-        """Ask once, compare the answers, and ask again, of a new session first without a watch."""
+        """Ask once, compare the answers, and ask again; a new session has no first time."""
         times, findings = self._ask_all(ways)
         if not is_new:
             findings |= {f"{self._name}_{way}_first": timing([each]) for way, each in times.items()}
-        return findings | self._compare(times, runs, warm_up=_WARM_UP if is_new else 0)
+        return findings | self._compare(times, runs)
 
     def _ask_all(self, ways: dict[str, Way]) -> tuple[dict[str, float], dict[str, object]]:
         """Return how many seconds each way took, and what this process refuses, if it does."""
@@ -143,10 +146,10 @@ class _Asking:
             raise SystemExit(f"{self._name} has different answers: {answers}")
         return times, refusals
 
-    def _compare(self, asked: Iterable[str], runs: int, *, warm_up: int) -> dict[str, object]:
+    def _compare(self, asked: Iterable[str], runs: int) -> dict[str, object]:
         """Return how long each way takes, and Spark over the others."""
         ways = {way: self._ways[way] for way in asked}
-        times = measure_in_turn(ways, runs=runs, warm_up=warm_up)
+        times = measure_in_turn(ways, runs=runs, warm_up=_WARM_UP)
         findings: dict[str, object] = {f"{self._name}_{way}": each for way, each in times.items()}
         for other in (PEER, INLINE):
             if other in times:

@@ -5,11 +5,12 @@ from functools import lru_cache
 
 from omnigraph.schema.identity import fnv1a64
 
-# The format of a manifest that this release writes, the one that it has once heads are spilled into
-# rows of it, the one that it has once blobs are stored as bytes, and the newest that is known here.
+# The format of a manifest to which this release brings older ones, the one that it has once heads
+# are spilled into rows of it, and the one that it has from the first commit of this release on,
+# which is a key and may store blobs as bytes. Graphs with blobs as bytes and no such commit have 5.
 FORMAT = 3
 SPILLED = 4
-PACKED = NEWEST_FORMAT = 5
+FRESH = NEWEST_FORMAT = 6
 
 MANIFEST = "__manifest"
 SCHEMA_SOURCE = "_schema.pg"

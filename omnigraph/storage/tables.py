@@ -297,25 +297,13 @@ class Tables:
             message = f"cannot commit to {path}: no answer in {seconds:g} s"
             raise LingeringError(message, hint=NO_ANSWER) from None
 
-    def add_rows(
-        self,
-        table: Table,
-        rows: pa.Table,
-        latest: Callable[[Table], Table] = lambda table: table,
-        files: Iterable[str] = (),
-    ) -> Table:
-        """Append rows to a moving table; they are visible at once.
-
-        They are flushed with what the table has, and with other `files`, which they name. They are
-        appended to the version that `latest` returns then: Lance reads every version since the
-        one that it is given.
-        """
+    def add_rows(self, table: Table, rows: pa.Table) -> Table:
+        """Append rows to a moving table, flushed with what it has; they are visible at once."""
         begun = table.begun()
         with report_as(f"cannot append to {table.path}"):
             written = begun.write(rows)
-        own = (f"{table.path}/{each}" for each in data_files(written))
-        self.sync({*own, *files, *self._content(table)})
-        return self.advance(latest(table), LanceOperation.Append(written), bench=begun.bench)
+        self.sync_with(table, (f"{table.path}/{each}" for each in data_files(written)))
+        return self.advance(table, LanceOperation.Append(written), bench=begun.bench)
 
     def set_keys(
         self,
@@ -396,6 +384,10 @@ class Tables:
         """Make a version of a table survive a power loss."""
         if self.flushes:
             self.sync(table.files())
+
+    def sync_with(self, table: Table, files: Iterable[str]) -> None:
+        """Flush files, together with what a version of a table has, apart from its name."""
+        self.sync({*files, *self._content(table)})
 
     def sync_content(self, table: Table, before: Table) -> None:
         """Flush what a version of a table has, apart from its name, if that before it is flushed.

@@ -12,14 +12,13 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.frozen import dataclass
-from omnigraph.schema.types import BLOB
-from omnigraph.storage import layout
 from omnigraph.storage.failures import CommitContentionError, CommitRejectedError
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.heads.head import Head
+from omnigraph.versioning.manifest.fresh import FreshCommit
 from omnigraph.versioning.names import MAIN, TAG, normalize_name
 from omnigraph.versioning.operations import find_repeated
 from omnigraph.versioning.repository import Repository
@@ -33,7 +32,7 @@ def publish(
     staged: Staged,
     newest: Callable[[], Table] | None = None,
 ) -> Commit:
-    """Add the commit to the manifest and flip the branch to it.
+    """Flip the branch to the commit, which the manifest has from then on.
 
     Every table that was touched or validated against must still be at the version that was read.
     When the head moved without touching them, the commit is retried on top of the new head.
@@ -100,26 +99,24 @@ class _Attempt:
         commit = self._commit(current, at)
         if self._needs_old and self._is_cleaned(commit, at):
             raise CommitCleanedError("what this change builds on was cleaned up meanwhile")
+        self.repository.tables.sync_with(at, self.staged.files)
+        reached("commit ready")
+        guard = self._guard(at, others)
+        if guard is None:
+            return None
         try:
-            added, head = self._add(at, commit)
-            reached("commit written")
-            self.repository.tables.sync_content(added, at)
-            reached("commit synced")
-            guard = self._guard(at, added, others)
-            if guard is None:
-                return None
-            flipped = self._flip(guard, commit, {**others, self.branch: head})
+            flipped = self._flip(guard, commit, others)
         except CommitRejectedError:
             return None
         reached("head flipped")
         manifest.remember(commit)
-        sync_flip(self.repository, flipped, f"commit {commit.id}", added)
+        sync_flip(self.repository, flipped, f"commit {commit.id}", at)
         self.repository.note_head(self.branch, commit, flipped)
         if self.branch == MAIN and commit.schema != current.schema:
             self.repository.show_schema(commit)
         return commit
 
-    def _guard(self, at: Table, added: Table, others: Mapping[str, Head]) -> Table | None:
+    def _guard(self, at: Table, others: Mapping[str, Head]) -> Table | None:
         """Return the manifest that guards the flip; None when what it guards moved after `at`.
 
         The later it is, the fewer versions Lance has to read. It is the newest one when all heads
@@ -127,10 +124,10 @@ class _Attempt:
         seen there, so that only `at` guards one.
         """
         if self.staged.write_set.operation_id is not None:
-            return added if added.version == at.version + 1 else at
+            return at
         names = (self.branch, *others)
         needs_old, manifest = self._needs_old, self.repository.manifest
-        newest = manifest.latest(added)
+        newest = manifest.latest(at)
         has_moved = manifest.has_moved(names, at, newest, needs_old=needs_old)
         return None if has_moved else newest
 
@@ -177,14 +174,6 @@ class _Attempt:
                 raise head_moved(name, commit_id, found[name].commit)
         return found
 
-    def _add(self, at: Table, commit: Commit) -> tuple[Table, Head]:
-        given = self.staged.write_set.operation_id
-        try:
-            staged = self.staged.tables, self.staged.files
-            return self.repository.manifest.add(at, commit, staged, given)
-        except StorageError as failed:
-            raise self._again(failed) from failed
-
     def _again(self, failed: StorageError | CommitContentionError) -> Exception:
         """Return what to raise after a request to a bucket was lost: the first is retried."""
         if self.repository.store.is_local or self.lost or isinstance(failed, CommitContentionError):
@@ -192,26 +181,20 @@ class _Attempt:
         self.lost.append(failed)
         return CommitRejectedError(failed.message)
 
-    def _flip(self, at: Table, commit: Commit, heads: Mapping[str, Head]) -> Table:
+    def _flip(self, at: Table, commit: Commit, others: Mapping[str, Head]) -> Table:
         asked, manifest = self.staged.write_set, self.repository.manifest
         operation = None if asked.operation_id is None else (asked.actor, asked.operation_id)
+        head = Head(commit.branch, commit.id, commit.version, None)
         try:
             return manifest.flip(
                 at,
-                heads,
+                {**others, self.branch: head},
                 needs_old=self._needs_old,
                 operation=operation,
-                stamp=self._format_of(commit),
+                commit=FreshCommit(commit, tuple(self.staged.tables), operation is not None),
             )
         except (StorageError, CommitContentionError) as failed:
             return self._settle(commit, failed)
-
-    def _format_of(self, commit: Commit) -> int:
-        """Return the least format of a graph with a commit; older releases misread its blobs."""
-        types = self.repository.catalog(commit.schema).by_identity
-        written = (types[key] for key in self.staged.tables if key in types)
-        packs = any(item.type == BLOB for each in written for item in each.properties.values())
-        return layout.PACKED if packs else layout.FORMAT
 
     def _find_earlier(self, at: Table) -> Commit | None:
         """Return the commit that this operation led to before, if it has an id."""

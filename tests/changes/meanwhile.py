@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from omnigraph.storage import steps
 
 STAGED = "version staged"
-WRITTEN = "commit written"
-SYNCED = "commit synced"
+READY = "commit ready"
 
 
 @dataclass(slots=True)

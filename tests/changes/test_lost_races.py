@@ -9,11 +9,11 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError, ViolationsError
 from omnigraph.versioning.attempts import Patience
-from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile
+from tests.changes.meanwhile import READY, STAGED, meanwhile
 from tests.changes.statements import link, person
 from tests.changes.town import column, commits, content, counts, do, ends, refused, rows
 
-STEPS = (STAGED, WRITTEN, SYNCED)
+STEPS = (STAGED, READY)
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_rules_between_rows_hold_against_what_came_meanwhile(
 def test_a_change_is_given_up_when_its_time_is_over(settled: Graph, other: Graph) -> None:
     settled.repository.patience = Patience(seconds=0.0)
     with (
-        meanwhile(partial(do, other, person("eve")), step=WRITTEN),
+        meanwhile(partial(do, other, person("eve")), step=READY),
         pytest.raises(HeadMovedError, match="kept moving; gave up after 0 s"),
     ):
         do(settled, person("dan"))
@@ -156,7 +156,7 @@ def test_a_change_is_made_again_as_often_as_it_takes(settled: Graph, other: Grap
     def winner(number: int) -> Callable[[], object]:
         return lambda: do(other, person(f"w{number}"))
 
-    with meanwhile(*map(winner, range(30)), step=WRITTEN):
+    with meanwhile(*map(winner, range(30)), step=READY):
         do(settled, person("dan"))
     assert "dan" in column(settled, "Person", "age")
 
@@ -212,7 +212,7 @@ def test_a_change_is_not_given_up_because_others_write_other_tables(
     settled: Graph, other: Graph
 ) -> None:
     notes = [partial(do, other, 'insert Note { text: "t" }')] * 6
-    with meanwhile(*notes, step=WRITTEN):
+    with meanwhile(*notes, step=READY):
         do(settled, person("dan"))
     assert "dan" in column(settled, "Person", "age")
     assert len(rows(settled, "Note")) == len(notes)

@@ -13,7 +13,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError, InputError, OperationReusedError, ViolationsError
 from omnigraph.versioning.operations import find_repeated
 from omnigraph.versioning.ulid import is_ulid
-from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile
+from tests.changes.meanwhile import READY, STAGED, meanwhile
 from tests.changes.nursery import order
 from tests.changes.statements import link, person
 from tests.changes.town import column, commits, content, counts, do, rows
@@ -120,12 +120,11 @@ def test_an_operation_that_was_done_needs_no_head_where_it_was_expected(settled:
     assert do(writer, ADD_NOTE) == first
 
 
-@pytest.mark.parametrize("step", [WRITTEN, SYNCED])
-def test_an_attempt_that_was_lost_is_not_taken_for_a_result(settled: Graph, step: str) -> None:
+def test_an_attempt_that_was_lost_is_not_taken_for_a_result(settled: Graph) -> None:
     other = open_graph(settled.uri, durable=False)
     expected = settled.snapshot().commit.id
     with (
-        meanwhile(partial(do, other, 'insert Note { text: "theirs" }'), step=step),
+        meanwhile(partial(do, other, 'insert Note { text: "theirs" }'), step=READY),
         pytest.raises(HeadMovedError),
     ):
         do(settled.branch(expect=expected, operation_id="op"), ADD_NOTE)
@@ -141,14 +140,14 @@ def test_an_attempt_that_was_lost_is_not_taken_for_a_result(settled: Graph, step
 
 def test_an_attempt_that_was_lost_and_made_again_is_one_commit(settled: Graph) -> None:
     other = open_graph(settled.uri, durable=False)
-    with meanwhile(partial(do, other, 'insert Note { text: "theirs" }'), step=WRITTEN):
+    with meanwhile(partial(do, other, 'insert Note { text: "theirs" }'), step=READY):
         receipt = do(settled.branch(operation_id="op"), ADD_NOTE)
     assert receipt.commit == settled.snapshot().commit
     assert do(other.branch(operation_id="op"), ADD_NOTE) == receipt
     assert len(notes(settled)) == 2
 
 
-@pytest.mark.parametrize("step", [STAGED, WRITTEN, SYNCED])
+@pytest.mark.parametrize("step", [STAGED, READY])
 @pytest.mark.parametrize("expecting", [False, True])
 def test_of_the_same_operation_sent_twice_at_once_one_is_done(
     settled: Graph, step: str, expecting: bool
@@ -164,7 +163,7 @@ def test_of_the_same_operation_sent_twice_at_once_one_is_done(
     assert notes(settled) == ["once"]
 
 
-@pytest.mark.parametrize("step", [STAGED, WRITTEN, SYNCED])
+@pytest.mark.parametrize("step", [STAGED, READY])
 @pytest.mark.parametrize("branch", ["main", "draft"])
 def test_of_two_requests_with_one_id_at_once_the_second_is_refused(
     settled: Graph, step: str, branch: str

@@ -14,7 +14,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import OperationReusedError
 from omnigraph.storage import steps
 from omnigraph.storage.layout import ASIDE
-from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile
+from tests.changes.meanwhile import READY, STAGED, meanwhile
 from tests.templates import fresh_graph
 
 SCHEMA = """
@@ -140,7 +140,7 @@ def test_an_ingest_that_is_sent_again_says_again_that_it_made_its_branch(graph: 
     assert slugs(graph, "fresh") == ["ann"]
 
 
-@pytest.mark.parametrize("step", ["fragments written", WRITTEN, SYNCED])
+@pytest.mark.parametrize("step", ["fragments written", READY])
 def test_of_the_same_load_sent_twice_at_once_one_is_done(graph: Graph, step: str) -> None:
     twin = partial(open_graph(graph.uri, durable=False).load, NOTE, operation_id="op")
     with meanwhile(twin, step=step):
@@ -151,7 +151,7 @@ def test_of_the_same_load_sent_twice_at_once_one_is_done(graph: Graph, step: str
     assert graph.snapshot().state("node:Note").row_count == 1
 
 
-@pytest.mark.parametrize("step", ["fragments written", WRITTEN, SYNCED])
+@pytest.mark.parametrize("step", ["fragments written", READY])
 def test_of_the_same_ingest_sent_twice_at_once_one_is_done(graph: Graph, step: str) -> None:
     other = open_graph(graph.uri, durable=False)
     twin = partial(other.ingest, ANN, branch="fresh", operation_id="op")
@@ -163,7 +163,7 @@ def test_of_the_same_ingest_sent_twice_at_once_one_is_done(graph: Graph, step: s
     assert operations(graph).count("op") == 1
 
 
-@pytest.mark.parametrize("step", ["fragments written", WRITTEN, SYNCED])
+@pytest.mark.parametrize("step", ["fragments written", READY])
 @pytest.mark.parametrize("branch", ["main", "draft"])
 def test_of_two_loads_with_one_id_at_once_the_second_is_refused(
     graph: Graph, step: str, branch: str

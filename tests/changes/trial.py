@@ -15,7 +15,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import QueryError, ViolationsError
 from omnigraph.storage import steps
 from omnigraph.write.receipt import Receipt
-from tests.changes.meanwhile import STAGED, WRITTEN, Interruptions
+from tests.changes.meanwhile import READY, STAGED, Interruptions
 from tests.changes.model import Broken, Left, State, after, comparable, empty
 from tests.changes.programs import FIRST, SCHEMA, Query, Row, random_query, rendered
 from tests.changes.town import rows
@@ -85,7 +85,7 @@ class _Trial:
         """Let another query be published while this one is being made."""
         other, outcomes = random_query(self.random), list[Receipt | Broken | str]()
         handle = open_graph(self.graph.uri, durable=False)
-        step = self.random.choice((STAGED, WRITTEN))
+        step = self.random.choice((STAGED, READY))
         action = lambda: outcomes.append(self._run(handle, other, f"{operation}-other"))  # noqa: E731
         steps.observer = Interruptions(step, [action])
         try:

@@ -90,7 +90,15 @@ def _maintained(kind: Kind, *marks: tuple[str, int]) -> Scenario:
 
 SCENARIOS = (
     Scenario("init", (), INIT, Operation(Kind.WRITE, 1), INIT, (("manifest created", 1),)),
-    _again("write", WRITES, Kind.WRITE, ("version staged", 5), ("head flipped", 1)),
+    _again(
+        "write",
+        WRITES,
+        Kind.WRITE,
+        ("version staged", 5),
+        ("commits written", 1),
+        ("commits spilled", 1),
+        ("head flipped", 1),
+    ),
     _again("overwrite", WRITES, Kind.OVERWRITE, ("fragments written", 3)),
     Scenario(
         "create branch",
@@ -156,7 +164,7 @@ SCENARIOS = (
     ),
     _again(
         "fold of the manifest",
-        (INIT, *(Operation(Kind.OVERWRITE, number) for number in range(1, 17))),
+        (INIT, *(Operation(Kind.OVERWRITE, number) for number in range(1, 18))),
         Kind.OVERWRITE,
         ("manifest folded", 1),
     ),

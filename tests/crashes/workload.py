@@ -11,6 +11,7 @@ import signal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow as pa
 
@@ -21,6 +22,7 @@ from omnigraph.api.local.backend import LocalBackend
 from omnigraph.storage import layout, steps
 from omnigraph.storage.store import store_at
 from omnigraph.storage.tables import Tables
+from omnigraph.versioning.manifest import fresh
 from omnigraph.versioning.manifest.manifest import Manifest
 from omnigraph.versioning.manifest.records import new_manifest
 from omnigraph.versioning.repository import Repository
@@ -108,12 +110,12 @@ def make_first_format(root: str) -> None:
     tables = Tables(store_at(root))
     assert tables.create_exclusively(layout.MANIFEST, rows.cast(schema))
     repository = Repository(store_at(root), tables, Manifest(tables), Clock(), read_only=False)
-    for number in (1, 2):
-        perform(
-            root,
-            Graph(LocalBackend(Access.to(repository, keeps=True))),
-            Operation(Kind.WRITE, number),
-        )
+    graph = Graph(LocalBackend(Access.to(repository, keeps=True)))
+    # There, a commit was no key, which the format tells.
+    with patch.object(layout, "FRESH", layout.FORMAT), patch.object(fresh, "_MOST", 0):
+        for number in (1, 2):
+            perform(root, graph, Operation(Kind.WRITE, number))
+        repository.manifest.fold(repository.manifest.newest())
 
 
 def _writes(operation: Operation) -> dict[str, tuple[TableWrite, ...]]:

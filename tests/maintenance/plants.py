@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import lance
 import pyarrow as pa
@@ -18,6 +19,7 @@ from omnigraph.versioning.branches import delete_system_branch
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.heads.head import Head
+from omnigraph.versioning.manifest import fresh
 from omnigraph.versioning.writes import Append, DeleteRows
 from tests.sample import COMPANY, KNOWS, PERSON, knows, new_graph, people, write
 
@@ -48,6 +50,9 @@ def sound_graph(root: Path) -> None:
     graph.branch(operation_id="once").mutate(insert)
     graph.begin_run()
     graph.publish_run(graph.begin_run("draft").run_id)
+    manifest = graph.repository.manifest
+    with patch.object(fresh, "_MOST", 0):  # plants take rows away
+        manifest.fold(manifest.newest())
 
 
 # The graph, as plants see it.
@@ -138,10 +143,11 @@ def _add(**row: object) -> Callable[[Path], object]:
 
 
 def _twice(root: Path) -> None:
-    where = f"object_id = {_text(_row(_head(root)))}"
-    lance.write_dataset(
-        _manifest_table(root).to_table(filter=where), _manifest_table(root), mode="append"
-    )
+    """Add a second row of a commit, which says something else."""
+    table, where = _manifest_table(root), f"object_id = {_text(_row(_head(root)))}"
+    (row,) = table.to_table(filter=where).to_pylist()
+    other = row | {"table_branch": "elsewhere"}
+    lance.write_dataset(pa.Table.from_pylist([other], table.schema), table, mode="append")
 
 
 def _key(value: Callable[[Path], str], name: str = "draft") -> Callable[[Path], object]:

@@ -106,7 +106,7 @@ def test_a_commit_that_was_written_but_not_published_when_the_plan_was_made_keep
     ingest = threading.Thread(target=_ingest(open_graph(graph.uri, durable=False), commits))
 
     def observer(step: str) -> None:
-        if step == "commit written":
+        if step == "commit ready":
             written.set()
             assert planned.wait(SECONDS), "the cleanup never buried anything"
         elif step == "versions buried" and not planned.is_set():

@@ -17,7 +17,7 @@ from omnigraph.merge import merge as merging
 from omnigraph.merge.outcome import Outcome
 from omnigraph.storage import steps
 from omnigraph.versioning.attempts import Patience
-from tests.changes.meanwhile import WRITTEN, Interruptions, meanwhile
+from tests.changes.meanwhile import READY, Interruptions, meanwhile
 from tests.changes.town import content, do, rows
 from tests.merging.statements import edge, part_ways, person, remove, update, weigh
 from tests.merging.village import OURS, THEIRS, brief, each, of, part, village
@@ -52,7 +52,7 @@ def test_a_merge_is_rebased_on_rows_that_it_does_not_touch(
     part(graph, [update("ada", age=31)], [update("bob", age=21), person("dan")])
 
     with meanwhile(
-        partial(do, other, person("eve", age=9)), partial(do, other, person("fay")), step=WRITTEN
+        partial(do, other, person("eve", age=9)), partial(do, other, person("fay")), step=READY
     ):
         done = graph.merge(THEIRS, OURS)
 
@@ -70,7 +70,7 @@ def test_a_table_that_was_to_be_adopted_keeps_what_others_wrote_meanwhile(
 ) -> None:
     part(graph, [APART], [update("bob", age=21), remove("cy")])
 
-    with meanwhile(partial(do, other, person("eve", age=9)), step=WRITTEN):
+    with meanwhile(partial(do, other, person("eve", age=9)), step=READY):
         graph.merge(THEIRS, OURS)
 
     assert len(planned) == 1
@@ -105,7 +105,7 @@ def test_a_merge_is_planned_again_where_what_it_read_has_changed(
 
     with (
         pytest.raises(MergeConflictsError) as caught,
-        meanwhile(partial(do, other, meant), step=WRITTEN),
+        meanwhile(partial(do, other, meant), step=READY),
     ):
         graph.merge(THEIRS, OURS)
 
@@ -120,7 +120,7 @@ def test_a_fast_forward_that_is_overtaken_becomes_a_merge(
 ) -> None:
     part(graph, [], [update("bob", age=21)])
 
-    with meanwhile(partial(do, other, person("eve")), step=WRITTEN):
+    with meanwhile(partial(do, other, person("eve")), step=READY):
         assert graph.merge(THEIRS, OURS).outcome is Outcome.MERGED
 
     assert len(planned) == 2
@@ -134,7 +134,7 @@ def test_a_merge_is_planned_again_when_part_of_it_was_merged_meanwhile(
     graph.create_branch("half", THEIRS)
     each(graph, update("bob", age=20), update("cy", age=5), branch=THEIRS)
 
-    with meanwhile(partial(other.merge, "half"), step=WRITTEN):
+    with meanwhile(partial(other.merge, "half"), step=READY):
         graph.merge(THEIRS, OURS)
 
     assert len(planned) == 3, "once for the half, twice for the rest"
@@ -152,7 +152,7 @@ def test_a_source_that_moves_meanwhile_is_merged_as_it_is(
         do(other, person("eve"))
         do(other.branch(THEIRS), person("fay"))
 
-    with meanwhile(both, step=WRITTEN):
+    with meanwhile(both, step=READY):
         graph.merge(THEIRS, OURS)
 
     assert len(planned) == 2
@@ -219,7 +219,7 @@ def check_seed(folder: Path, seed: int) -> None:
     act(later)
     overtaken = parted(folder / "overtaken", ours, theirs)
     steps.observer = meant = Interruptions(
-        WRITTEN, [partial(act, open_graph(overtaken.uri, durable=False))]
+        READY, [partial(act, open_graph(overtaken.uri, durable=False))]
     )
     try:
         found = merged(overtaken)

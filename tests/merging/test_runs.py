@@ -412,7 +412,7 @@ def test_a_publisher_that_failed_leaves_the_claim_of_another_one(
     failed: list[str] = []
 
     def observer(step: str) -> None:
-        if step == "commit written" and not failed:
+        if step == "commit ready" and not failed:
             failed.append(step)
             with pytest.raises(MergeConflictsError):
                 open_graph(graph.uri).publish_run(run.run_id)
@@ -422,7 +422,7 @@ def test_a_publisher_that_failed_leaves_the_claim_of_another_one(
     monkeypatch.setattr(steps, "observer", observer)
     done = graph.publish_run(run.run_id, resolutions="theirs")
 
-    assert (failed, str(done.status), age(graph, "ada")) == (["commit written"], "published", 1)
+    assert (failed, str(done.status), age(graph, "ada")) == (["commit ready"], "published", 1)
 
 
 def test_a_run_that_was_given_up_is_not_published_by_who_relied_on_the_claim_of_another(
@@ -442,7 +442,7 @@ def test_a_run_that_was_given_up_is_not_published_by_who_relied_on_the_claim_of_
         if step == "end claimed" and current_thread() is other:
             claimed.set()
             assert may_fail.wait(30), "nobody let the first publisher go on"
-        if step == "commit written" and not ended and current_thread() is not other:
+        if step == "commit ready" and not ended and current_thread() is not other:
             may_fail.set()
             other.join(30)
             ended.append(graph.abort_run(run.run_id))

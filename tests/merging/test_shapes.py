@@ -9,7 +9,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import BranchNotFoundError, MergeConflictsError, OmniGraphError
 from omnigraph.storage.table import Table
-from tests.changes.meanwhile import STAGED, WRITTEN, meanwhile
+from tests.changes.meanwhile import READY, STAGED, meanwhile
 from tests.changes.town import content, do, rows
 from tests.merging.statements import edge, person, remove, update
 from tests.merging.village import OURS, THEIRS, of, part
@@ -275,7 +275,7 @@ def test_a_conflict_that_came_meanwhile_is_told(graph: Graph) -> None:
 def test_a_fast_forward_whose_target_moved_becomes_a_merge(graph: Graph) -> None:
     part(graph, [], [update("ada", age=1)])
 
-    with meanwhile(on_the_side(graph, update("bob", age=3)), step=WRITTEN):
+    with meanwhile(on_the_side(graph, update("bob", age=3)), step=READY):
         done = graph.merge(THEIRS)
 
     assert str(done.outcome) == "merged"
@@ -288,7 +288,7 @@ def test_a_fast_forward_never_leaves_an_edge_whose_end_was_removed_meanwhile(
     part(graph, [], [edge("Knows", "ada", "cy")])
 
     with (
-        meanwhile(on_the_side(graph, remove("cy")), step=WRITTEN),
+        meanwhile(on_the_side(graph, remove("cy")), step=READY),
         pytest.raises(MergeConflictsError, match="no Person 'cy'"),
     ):
         graph.merge(THEIRS)
@@ -300,7 +300,7 @@ def test_a_merge_never_leaves_an_edge_whose_end_was_removed_meanwhile(graph: Gra
     part(graph, [person("dan")], [edge("Knows", "ada", "cy")])
 
     with (
-        meanwhile(on_the_side(graph, remove("cy")), step=WRITTEN),
+        meanwhile(on_the_side(graph, remove("cy")), step=READY),
         pytest.raises(MergeConflictsError, match="no Person 'cy'"),
     ):
         graph.merge(THEIRS)

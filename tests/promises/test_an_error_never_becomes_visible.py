@@ -21,6 +21,7 @@ from omnigraph.errors import (
 )
 from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.manifest import fresh
 from omnigraph.versioning.writes import Append
 from tests.promises.faults import (
     Call,
@@ -253,19 +254,29 @@ def test_a_flip_that_lance_gave_up_among_others_is_looked_up_and_tried_again(
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_record_that_lance_gave_up_among_others_is_written_again(
-    when: When, lane: Lane, faults: Faults
+def test_commits_that_lance_gave_up_to_spill_are_spilled_later(
+    when: When, lane: Lane, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(fresh, "_MOST", 4)
     graph = new_graph(lane.root)
-    with faults.broken(lambda _: None) as calls:
-        _add(graph, "ann")
-    record = [each for each in calls if each.name.endswith(".commit")][-2]
+    for name in "abcd":
+        _add(graph, name)
+    broken: list[Call] = []
 
-    with faults.broken(at(record.number, when), CROWDED):
-        _add(graph, "bob")
+    def spill(call: Call) -> When | None:
+        is_spill = not call.flips and any(key.startswith(fresh.FRESH_KEY) for key in call.keys)
+        broken.extend([call] if is_spill else [])
+        return when if is_spill else None
 
-    assert set(ages(open_graph(lane.root))) == {"ann", "bob"}
-    assert len(list(graph.log())) == 3
+    with faults.broken(once(spill), CROWDED):
+        _add(graph, "e")
+    for name in "fg":
+        _add(graph, name)
+
+    assert broken
+    assert set(ages(open_graph(lane.root))) == set("abcdefg")
+    assert len(list(graph.log())) == 8
+    assert graph.fsck().findings == ()
 
 
 def test_a_writer_that_others_never_let_through_is_told_that_it_lost(
@@ -306,7 +317,7 @@ def test_a_flip_that_landed_on_a_server_whose_reply_is_lost_is_a_success(
 ) -> None:
     graph = new_graph(standin.root)
     _add(graph, "ann")
-    bucket.answers, bucket.loses = answers, _nth_manifest(2)
+    bucket.answers, bucket.loses = answers, _nth_manifest(1)
 
     commit = _add(graph, "bob")
 
@@ -336,7 +347,7 @@ def test_a_branch_whose_making_got_no_reply_is_made(standin: Lane, bucket: Bucke
 def test_a_flip_that_comes_late_finds_its_place_taken(standin: Lane, bucket: Bucket) -> None:
     graph = new_graph(standin.root)
     _add(graph, "ann")
-    bucket.drops = _nth_manifest(2, 5)
+    bucket.drops = _nth_manifest(1, 3)
 
     with pytest.raises(StorageError):
         _add(graph, "bob")
@@ -347,13 +358,10 @@ def test_a_flip_that_comes_late_finds_its_place_taken(standin: Lane, bucket: Buc
     assert ages(open_graph(standin.root)) == {"ann": 1}
 
 
-@pytest.mark.parametrize("write", [1, 2], ids=["record", "flip"])
-def test_a_write_of_the_manifest_that_is_lost_once_is_tried_again(
-    write: int, standin: Lane, bucket: Bucket
-) -> None:
+def test_a_flip_that_is_lost_once_is_tried_again(standin: Lane, bucket: Bucket) -> None:
     graph = new_graph(standin.root)
     _add(graph, "ann")
-    bucket.drops = _nth_manifest(write)
+    bucket.drops = _nth_manifest(1)
 
     _add(graph, "bob")
 

@@ -117,21 +117,21 @@ def test_every_call_ends_when_a_store_falls_silent(standin: Lane, bucket: Bucket
     assert ages(open_graph(standin.root)) == {"ann": 1}
 
 
-@pytest.mark.parametrize("number", [1, 2], ids=["record", "flip"])
+@pytest.mark.parametrize("place", ["nodes/", "__manifest/_versions"], ids=["table", "flip"])
 def test_a_write_that_gets_no_answer_ends_and_is_unknown_only_after_the_flip(
-    number: int, standin: Lane, bucket: Bucket
+    place: str, standin: Lane, bucket: Bucket
 ) -> None:
     graph = new_graph(standin.root)
     write(graph, {PERSON: (Append(people({"ann": 1})),)})
     seen: list[str] = []
 
     def silent(method: str, key: str) -> bool:
-        if method == "PUT" and "__manifest/_versions" in key:
+        if method == "PUT" and place in key:
             seen.append(key)
-        return len(seen) >= number
+        return bool(seen)
 
     bucket.silent = silent
-    expected = StorageError if number == 1 else OutcomeUnknownError
+    expected = StorageError if place == "nodes/" else OutcomeUnknownError
     with _ends_within(LONGEST), pytest.raises(OmniGraphError) as told:
         write(graph, {PERSON: (Append(people({"bob": 1})),)})
 

@@ -112,7 +112,7 @@ def test_work_that_publishes_is_not_cancelled(
     before, cancelled = graph.snapshot().commit, Event()
 
     def cancel(reached: str) -> None:
-        if reached == "commit written":
+        if reached == "commit ready":
             cancelled.set()
 
     monkeypatch.setattr(steps, "observer", cancel)

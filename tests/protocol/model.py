@@ -159,11 +159,12 @@ class Manifest(NamedTuple):
         self, now: int, rows: Iterable[object] = (), keys: Mapping[str, Any] | None = None
     ) -> "Manifest":
         """Return the next version: with more rows, and with keys set or removed."""
+        more = self.rows | frozenset(rows)
         if not keys:
-            return Manifest(self.rows | frozenset(rows), self.keys, self.changed)
+            return Manifest(more, self.keys, self.changed)
         counted = {key: (self.changes(key)[0] + 1, now) for key in keys}
         return Manifest(
-            self.rows, self.keys.updated(keys), self.changed.updated(counted), frozenset(keys)
+            more, self.keys.updated(keys), self.changed.updated(counted), frozenset(keys)
         )
 
     def pruned(self, now: int) -> "Manifest":

@@ -78,8 +78,17 @@ def append(rows: Iterable[object], name: str) -> Flow[None]:
         raise NoReply
 
 
-def set_keys(actor: Actor, wanted: Intent, name: str, effect: Effect = Effect.NONE) -> Flow[None]:
-    """Set or remove keys of the manifest, if none of them changed since it was read."""
+def set_keys(
+    actor: Actor,
+    wanted: Intent,
+    name: str,
+    effect: Effect = Effect.NONE,
+    rows: Iterable[object] = (),
+) -> Flow[None]:
+    """Set or remove keys of the manifest, if none of them changed since it was read.
+
+    A commit and the operation that it is found by are keys at first, and are added with the others.
+    """
     keys = wanted.keys
     gone = {key[len(BRANCH) :] for key, at in keys.items() if at in (None, GONE)}
     gone = set() if name == SPILL else gone
@@ -95,7 +104,7 @@ def set_keys(actor: Actor, wanted: Intent, name: str, effect: Effect = Effect.NO
         effects = world.effects | {actor.name} if effect is Effect.MADE else world.effects
         effects = effects - {actor.name} if effect is Effect.UNDONE else effects
         marks = world.marks | {keys[CLEANED]} if name == MARK else world.marks
-        after = manifest.advanced(world.now, keys=keys)
+        after = manifest.advanced(world.now, rows, keys)
         broken = world.broken or _wrong_heads(manifest, after, gone, is_spill=name == SPILL)
         done = world._replace(manifest=after, promises=kept, effects=effects, marks=marks)
         return done._replace(broken=broken), "done"

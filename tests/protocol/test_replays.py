@@ -90,7 +90,7 @@ def test_follow_retired__a_commit_whose_branch_came_and_went_keeps_its_grace_per
     assert graph.fsck().findings == ()
 
 
-@pytest.mark.parametrize("step", ["fragments written", "version staged", "commit written"])
+@pytest.mark.parametrize("step", ["fragments written", "version staged", "commit ready"])
 def test_ask_base__an_ingest_whose_base_is_cleaned_up_is_refused(
     graph: Graph, rival: Graph, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

@@ -91,7 +91,7 @@ def _before_read(graph: Graph, moment: int, do: Callable[[], object]) -> Iterato
         yield
 
 
-@pytest.mark.parametrize("step", ["version staged", "commit written", "commit synced"])
+@pytest.mark.parametrize("step", ["version staged", "commit ready"])
 def test_hold_run__a_run_that_was_given_up_is_not_published_by_a_slow_publisher(
     graph: Graph, rival: Graph, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -202,14 +202,14 @@ def test_read_again__a_writer_that_slept_takes_no_commit_of_others_away(
         repository.tables.forget_old(repository.manifest.newest(), timedelta(0))
         monkeypatch.setattr(freshness, "moment", late)
 
-    do_at(monkeypatch, "commit written", sleep)
+    do_at(monkeypatch, "commit ready", sleep)
     with pytest.raises(ConflictError):
         _write_on(graph, "main")
 
     assert set(ages(open_graph(graph.uri))) == {"main0", "main1"}
 
 
-@pytest.mark.parametrize("step", ["fragments written", "commit written", "commit synced"])
+@pytest.mark.parametrize("step", ["fragments written", "commit ready"])
 def test_compare_request__one_id_is_not_answered_with_what_another_request_made(
     graph: Graph, rival: Graph, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -221,7 +221,7 @@ def test_compare_request__one_id_is_not_answered_with_what_another_request_made(
     assert set(ages(graph)) == {"bob"}
 
 
-@pytest.mark.parametrize("step", ["fragments written", "commit written", "commit synced"])
+@pytest.mark.parametrize("step", ["fragments written", "commit ready"])
 def test_guard_operation__one_id_on_two_branches_at_once_makes_one_commit(
     graph: Graph, rival: Graph, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -256,10 +256,10 @@ def test_fence__a_flip_that_comes_late_finds_its_place_taken(standin: Lane, buck
     commits = [0]
 
     def is_flip(key: str) -> bool:
-        """Tell whether this is a flip: there come rows, flip, fence, rows and flip."""
+        """Tell whether this is a flip: there come a flip, a fence and a flip."""
         is_commit = layout.MANIFEST in key and key.endswith(".manifest")
         commits[0] += is_commit
-        return is_commit and commits[0] in (2, 5)
+        return is_commit and commits[0] in (1, 3)
 
     bucket.drops = is_flip
     with pytest.raises(StorageError):

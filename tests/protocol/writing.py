@@ -21,7 +21,7 @@ from tests.protocol.model import (
 )
 from tests.protocol.naming import ATTEMPTS, create, delete, resolve
 from tests.protocol.outcomes import Moved, NoReply, Refused, Rejected, Unknown
-from tests.protocol.steps import Actor, Effect, Flow, append, observe, set_keys, settle, write_files
+from tests.protocol.steps import Actor, Effect, Flow, observe, set_keys, settle, write_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class Proposal(NamedTuple):
 
 
 def publish(actor: Actor, names: Counter, branch: str, change: Change) -> Flow[Commit]:
-    """Append the commit to the manifest and flip the branch to it.
+    """Flip the branch to a commit, which the manifest has from then on.
 
     A patient change is tried once more when a request was lost and certainly is not done.
     """
@@ -78,15 +78,9 @@ def publish(actor: Actor, names: Counter, branch: str, change: Change) -> Flow[C
             return commit
         rows: list[object] = [commit]
         rows += [Operation(change.operation, commit.id)] if change.operation else []
+        name = f"flips {branch} to {commit.id}"
         try:
-            yield from append(rows, f"writes commit {commit.id}")
-        except NoReply:
-            if not may_lose:
-                raise Refused from None
-            may_lose = False
-            continue
-        try:
-            yield from set_keys(actor, wanted, f"flips {branch} to {commit.id}", Effect.MADE)
+            yield from set_keys(actor, wanted, name, Effect.MADE, rows)
         except Rejected:
             continue
         except NoReply:

@@ -181,13 +181,13 @@ def test_threads_can_open_one_graph_for_writing_at_once(graph: Graph) -> None:
     assert {each.snapshot().commit.id for each in opened} == {graph.snapshot().commit.id}
 
 
-def test_a_manifest_too_busy_to_be_appended_to_is_a_conflict_like_any_other(
+def test_a_manifest_too_busy_to_be_changed_is_a_conflict_like_any_other(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(*_: object) -> NoReturn:
         raise CommitRejectedError("Failed to commit the transaction after 20 retries.")
 
-    monkeypatch.setattr(Tables, "add_rows", busy)
+    monkeypatch.setattr(Tables, "set_keys", busy)
     graph.repository.patience = Patience(seconds=0.1)
 
     with pytest.raises(HeadMovedError):

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from omnigraph.api.graph import Graph
-from omnigraph.storage.layout import PACKED, SPILLED
+from omnigraph.storage.layout import SPILLED
 from omnigraph.versioning import repository
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest.records import PRIMARY_KEY, STAMP, new_manifest
@@ -22,6 +22,8 @@ from tests.archives import unpack
 from tests.sample import KNOWS, PERSON, knows, new_graph, people, write
 
 PHOTO = "node Photo { slug: String @key  content: Blob? }"
+# The format of a manifest once blobs are stored as bytes.
+PACKED = 5
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 

@@ -69,8 +69,7 @@ def test_rows_that_make_a_fold_due_are_written_once(tmp_path: Path) -> None:
         fragments.append(len(graph.snapshot().table(PERSON).dataset.get_fragments()))
 
     assert fragments == [1, 2, 3, 4, 1, 2, 3, 4, 1]
-    # For each commit, a fragment of the table and one of the manifest.
-    assert trace.count("fragments written") == 2 * len(fragments)
+    assert trace.count("fragments written") == len(fragments)
     assert ages(graph) == {f"k{number}": number for number in range(9)}
 
 

@@ -48,7 +48,7 @@ def test_young_versions_stay_however_many_they_are(graph: Graph) -> None:
     grow(graph, 30)
 
     assert versions(graph) == list(range(1, versions(graph)[-1] + 1))
-    assert len(versions(graph)) > 60
+    assert len(versions(graph)) > 30
 
 
 def test_old_versions_go_but_for_the_newest_and_the_first(graph: Graph) -> None:
@@ -59,7 +59,7 @@ def test_old_versions_go_but_for_the_newest_and_the_first(graph: Graph) -> None:
     left = versions(graph)
 
     assert left[0] == 1
-    assert left[1] > 60
+    assert left[1] > 30
     assert len(left) < 2 * EVERY + 2 * MOST
     assert graph.fsck().findings == ()
 

@@ -13,7 +13,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import BranchExistsError, BranchNotFoundError, StorageError
 from omnigraph.storage.failures import CommitRejectedError
-from omnigraph.storage.layout import SPILLED
+from omnigraph.storage.layout import FRESH, SPILLED
 from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.heads import layers
 from omnigraph.versioning.heads.head import BRANCH_KEY, Head
@@ -61,12 +61,18 @@ def test_many_branches_become_rows_and_the_manifest_stays_small(
     newest = graph.repository.manifest.newest()
 
     assert 0 < len(layers_of(newest)) < 8
-    assert stamp_of(newest) == SPILLED
+    assert stamp_of(newest) == FRESH
     assert len(hot(graph)) < MOST + 8
     for one in (graph, open_graph(graph.uri)):
         assert len(one.branches()) == 17
         assert all(ages(one, f"b{number}") == {f"p{number}": number} for number in (0, 7, 15))
     assert graph.fsck().findings == ()
+
+
+def test_a_spill_without_a_commit_raises_the_format_no_further_than_it_must(graph: Graph) -> None:
+    graph.create_branch("draft")
+    spill(graph)
+    assert stamp_of(graph.repository.manifest.newest()) == SPILLED
 
 
 def test_a_spilled_branch_is_found_by_its_name_its_commit_and_among_all(graph: Graph) -> None:

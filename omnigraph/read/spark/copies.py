@@ -10,7 +10,7 @@ import json
 import shutil
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from functools import partial
@@ -22,7 +22,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import Numbers
@@ -41,7 +41,7 @@ from omnigraph.storage.table import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FORMAT = 3
+_FORMAT = 4
 # The most edges that one node is the source of, and the most that one is the target of.
 MostEdges: TypeAlias = tuple[int, int]
 ENDS = ("src", "dst")
@@ -64,12 +64,16 @@ _MOST_COPIES = 8
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """Some columns of one version of a type's table; with `once`, each different row once."""
+    """Some columns of one version of a type's table; with `once`, each different row once.
+
+    Those among `numbers` hold the ids of nodes whose keys are integers, and have these instead.
+    """
 
     stored: StoredType
     table: Table
     columns: tuple[str, ...]
     once: bool = False
+    numbers: frozenset[str] = frozenset()
 
     @property
     def is_worth_it(self) -> bool:
@@ -79,8 +83,7 @@ class Copied:
     @property
     def schema(self) -> StructType:
         """The columns as Spark reads them, under other names: some may differ in case only."""
-        fields = to_spark_schema(self.stored, self.columns).fields
-        return StructType([StructField(f"v{at}", each.dataType) for at, each in enumerate(fields)])
+        return numbered_schema(self.stored, self.columns, self.numbers)
 
     @property
     def has_ends(self) -> bool:
@@ -95,7 +98,7 @@ class Copied:
     @property
     def key(self) -> tuple[object, ...]:
         """What tells it from others."""
-        return ("copy", *self.table.key, self.columns, self.once)
+        return ("copy", *self.table.key, self.columns, self.once, tuple(sorted(self.numbers)))
 
     @property
     def folder(self) -> str:
@@ -188,6 +191,17 @@ class Copies:
             shutil.rmtree(each, ignore_errors=True)
 
 
+def numbered_schema(
+    stored: StoredType, columns: Sequence[str], numbers: frozenset[str]
+) -> StructType:
+    """Return columns of a type as Spark reads them, with integers for the ids in some of them."""
+    kinds = [
+        LongType() if each.name in numbers else each.dataType
+        for each in to_spark_schema(stored, columns).fields
+    ]
+    return StructType([StructField(f"v{at}", kind) for at, kind in enumerate(kinds)])
+
+
 def _is_small(kind: ValueType | None) -> bool:
     return isinstance(kind, EnumType) or (
         isinstance(kind, ScalarType) and kind.scalar is not Scalar.BLOB
@@ -262,7 +276,11 @@ def _write_by_tasks(
     """Let tasks write the rows of a copy, and return the most edges that a node has."""
     from pyspark.sql import functions as fn
 
-    frame = scan().toDF(*what.schema.names)
+    fields = zip(what.columns, what.schema.names, strict=True)
+    values = (
+        f"cast({at} as bigint) as {at}" if name in what.numbers else at for name, at in fields
+    )
+    frame = scan().toDF(*what.schema.names).selectExpr(*values)
     (frame.distinct() if what.once else frame).write.parquet(f"file://{folder}")
     if not what.has_ends:
         return None

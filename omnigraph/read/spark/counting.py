@@ -10,7 +10,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.plan import Expand, NodeScan
 from omnigraph.read.spark.frames import EntityFrame, LinkFrame, SnapshotFrames, Starts
-from omnigraph.read.spark.matches import EntityColumns, FrameMatches, join
+from omnigraph.read.spark.matches import EntityColumns, FrameMatches, add_ids, join
 from omnigraph.read.spark.overflow import check_count, sum_counts
 from omnigraph.read.spark.usage import is_one_hop
 
@@ -60,12 +60,22 @@ class _Led:
         """How many rows a group of these stands for."""
         return fn.count(fn.lit(1)) if self.times is None else sum_counts(self.times)
 
-    def multiply(self, entity: EntityColumns, worth: "DataFrame") -> "_Led":
+    def multiply(self, entity: EntityColumns, worth: "_Worth") -> "_Led":
         """Return the rows multiplied by how often each of some nodes counts."""
-        on = list(zip(entity.identity, worth.columns[:2], strict=True))
-        times = fn.col(worth.columns[2])
+        times = fn.col(worth.times)
         product = times if self.times is None else check_count(self.times * times)
-        return _Led(join(self.frame, worth, on), self.start, product)
+        return _Led(
+            join(self.frame, worth.frame, entity.pair_with(worth.node)), self.start, product
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Worth:
+    """Nodes, and a column with how often each counts."""
+
+    frame: "DataFrame"
+    node: EntityColumns
+    times: str
 
 
 class FrameCounter:
@@ -107,9 +117,8 @@ class FrameCounter:
             entity = matches.entities[name]
             children = self._children[name]
             for worth in self._weigh_all(children, EntityFrame(matches.frame, entity), once=True):
-                on = list(zip(entity.identity, worth.columns[:2], strict=True))
-                frame = join(matches.frame, worth, on)
-                matches = self._multiply(matches, frame, fn.col(worth.columns[2]))
+                frame = join(matches.frame, worth.frame, entity.pair_with(worth.node))
+                matches = self._multiply(matches, frame, fn.col(worth.times))
         self._roots, self._children = [], {}
         return matches
 
@@ -120,9 +129,7 @@ class FrameCounter:
             self._children[scan.variable] = rest
         kind = EntityType(EntityKind.NODE, scan.types)
         worth = self._weigh_expand(first, kind)
-        node, number, weight = worth.columns
-        entity = EntityColumns(kind, node, number)
-        found = FrameMatches(worth, {scan.variable: entity}, weight=weight)
+        found = FrameMatches(worth.frame, {scan.variable: worth.node}, weight=worth.times)
         found = self._frames.keep_point(found, scan)
         return self._frames.add_properties(found, scan.variable)
 
@@ -153,9 +160,9 @@ class FrameCounter:
         else:
             matches = self._frames.find_nodes(root)
             entity = matches.entities[root.variable]
-            starts = EntityFrame(matches.frame.select(list(entity.identity)), entity)
+            starts = EntityFrame(matches.frame.select(list(entity.bare)), entity)
             led = self._lead(first, starts)
-            on = list(zip(entity.identity, led.start.identity, strict=True))
+            on = entity.pair_with(led.start)
             led = replace(led, frame=join(starts.frame, led.frame, on))
         for worth in self._weigh_all(rest, starts, once=False):
             led = led.multiply(led.start, worth)
@@ -174,8 +181,8 @@ class FrameCounter:
 
     def _weigh_all(
         self, expands: Sequence[Expand], starts: Starts, *, once: bool, single: bool = False
-    ) -> "Iterator[DataFrame]":
-        """Yield for nodes, by id and type, how often each of some expands leads on from them.
+    ) -> "Iterator[_Worth]":
+        """Yield for nodes how often each of some expands leads on from them.
 
         With `once` no node is there twice. With `single` the rows to multiply have each node once.
         """
@@ -188,7 +195,8 @@ class FrameCounter:
                 yield self._named(led.frame, led.start, times)
             else:
                 worth = self._weigh_expand(expand, starts)
-                yield worth.hint("broadcast") if nodes <= _MOST_SENT else worth
+                few = nodes <= _MOST_SENT
+                yield replace(worth, frame=worth.frame.hint("broadcast")) if few else worth
 
     def _is_light(self, expand: Expand, nodes: int) -> bool:
         """Return whether the edges from each of so many nodes are few, and lead no further."""
@@ -207,24 +215,24 @@ class FrameCounter:
     def _count(self, types: Iterable[str]) -> int:
         return sum(map(self._frames.frames.reader.count, types))
 
-    def _weigh_expand(self, expand: Expand, starts: Starts) -> "DataFrame":
+    def _weigh_expand(self, expand: Expand, starts: Starts) -> _Worth:
         """Return for nodes how often an expand leads on from each; others are missing."""
         led, name = self._lead(expand, starts), self._frames.frames.names.new()
-        start, kinds = led.start, led.start.kind.types
-        # Of one type, the ids are all that tells nodes apart, and a shorter key takes less time.
-        keys = start.identity if len(kinds) > 1 else (start.id,)
+        start = led.start
+        # Of one type, a shorter key tells nodes apart, and takes less time.
+        keys = (start.key, start.type) if len(start.kind.types) > 1 else (start.key,)
         counted = led.frame.groupBy(*keys).agg(led.total.alias(name))
         return self._named(counted, start, fn.col(name))
 
-    def _named(self, frame: "DataFrame", start: EntityColumns, times: "Column") -> "DataFrame":
-        """Return nodes, by id and type, with how often each counts, under new names."""
-        names, kinds = self._frames.frames.names.new_list(3), start.kind.types
-        number = fn.col(start.type)
-        if len(kinds) == 1:
-            number = fn.lit(self._frames.frames.reader.number(kinds[0]))
-        return frame.select(
-            fn.col(start.id).alias(names[0]), number.alias(names[1]), times.alias(names[2])
-        )
+    def _named(self, frame: "DataFrame", start: EntityColumns, times: "Column") -> _Worth:
+        """Return nodes with how often each counts, under new names."""
+        frames, kinds = self._frames.frames, start.kind.types
+        number = start.type if len(kinds) > 1 else str(frames.reader.number(kinds[0]))
+        *bare, name = frames.names.new_list(len(start.bare) + 1)
+        node = start.rename(dict(zip(start.bare, bare, strict=True)))
+        keys = (f"{start.key} as {node.key}", f"{number} as {node.type}")
+        rows = frame.select(*map(fn.expr, keys), times.alias(name))
+        return _Worth(add_ids(rows, node), node, name)
 
 
 def repeat_rows(matches: FrameMatches) -> FrameMatches:

@@ -39,7 +39,7 @@ _MOST_KEPT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class LateNode:
-    """What is read of a variable after the limit; of groups, `id_column` has the ids of nodes."""
+    """What is read of a variable after the limit; of groups, `id_column` tells which node."""
 
     kind: EntityType
     properties: list[TypedProperty]
@@ -117,12 +117,13 @@ class _Postponing:
         """Return the read with all put off that can wait."""
         late: dict[str, LateNode] = {}
         for name, kind in _joined(tail.pattern):
-            changed = tail if tail.groups is None else self._group_by_id(tail, name, kind)
-            if changed is None or all(map(self.frames.is_sent, kind.types)):
+            found = (tail, None) if tail.groups is None else self._group_by_id(tail, name, kind)
+            if found is None or all(map(self.frames.is_sent, kind.types)):
                 continue
+            changed, id_column = found
             if shown := self._find_shown(changed, name, kind):
                 tail = changed
-                late[name] = LateNode(kind, shown, _id_column(name) if tail.groups else None)
+                late[name] = LateNode(kind, shown, id_column)
         early = dict(find_properties(tail.operators, self.catalog))
         before = find_properties(tail.before, self.catalog)
         early |= {name: before.get(name, []) for name in late}
@@ -137,8 +138,10 @@ class _Postponing:
             shown if can_wait and not all(self.frames.is_told(kind, item) for item in shown) else []
         )
 
-    def _group_by_id(self, tail: _Tail, name: str, kind: EntityType) -> _Tail | None:
+    def _group_by_id(self, tail: _Tail, name: str, kind: EntityType) -> tuple[_Tail, str] | None:
         """Return groups by the id of a node instead of by what else the keys show of it.
+
+        The second is the column with the ids, or with the numbers if groups are by these anyway.
 
         So the groups stay the same if a key tells the node from all others. Their order stays the
         same if by then, of two nodes, such a key has said which comes first.
@@ -159,13 +162,21 @@ class _Postponing:
             return None
         if any(places.index(column) < first for column in late):
             return None
-        return _put_off(tail, name, late)
+        numbers = [column for column, expr in own.items() if self._is_number(kind, expr)]
+        if numbers and not any(isinstance(each, VariableRef) for each in late.values()):
+            return _show_late(tail, late), numbers[0]
+        return _put_off(tail, name, late), _id_column(name)
 
     def _tells(self, kind: EntityType, expr: Expr) -> bool:
         """Return whether a key of groups tells a node from all others."""
         return isinstance(expr, VariableRef) or (
             isinstance(expr, PropertyRef) and self.frames.is_told(kind, (expr.property, expr.type))
         )
+
+    def _is_number(self, kind: EntityType, expr: Expr) -> bool:
+        """Return whether a key of groups is the integer that is the key of a node."""
+        is_key = isinstance(expr, PropertyRef) and expr.property != "id"
+        return is_key and self._tells(kind, expr) and self.frames.is_numbered(kind)
 
     def _can_wait(self, kind: EntityType, expr: Expr) -> bool:
         """Return whether a key of groups is shown as it is read: of zeros, groups keep one."""
@@ -177,15 +188,22 @@ class _Postponing:
 
 def _put_off(tail: _Tail, name: str, late: Mapping[str, Expr]) -> _Tail:
     """Return groups by the id of a node, and columns that show of it what was a key before."""
-    assert tail.groups is not None
     row_id = Column(_id_column(name), PropertyRef(name, "id", STRING))
-    keys = (*(each for each in tail.groups.keys if each.name not in late), row_id)
     # Objects are ordered by their ids.
-    ties = [
-        row_id.name if isinstance(late.get(each), VariableRef) else each
-        for each in tail.order.ties
-        if not isinstance(late.get(each), PropertyRef)
-    ]
+    objects = {column for column, expr in late.items() if isinstance(expr, VariableRef)}
+    ties = [row_id.name if each in objects else each for each in tail.order.ties]
+    changed = replace(tail, order=replace(tail.order, ties=tuple(dict.fromkeys(ties))))
+    found = _show_late(changed, late)
+    assert found.groups is not None
+    groups = replace(found.groups, keys=(*found.groups.keys, row_id))
+    return replace(found, groups=groups)
+
+
+def _show_late(tail: _Tail, late: Mapping[str, Expr]) -> _Tail:
+    """Return groups without some keys, and columns that show these instead."""
+    assert tail.groups is not None
+    keys = tuple(each for each in tail.groups.keys if each.name not in late)
+    ties = tuple(each for each in tail.order.ties if each not in late)
 
     def shown(expr: Expr) -> Expr:
         return late.get(expr.column, expr) if isinstance(expr, ColumnRef) else expr
@@ -194,7 +212,7 @@ def _put_off(tail: _Tail, name: str, late: Mapping[str, Expr]) -> _Tail:
     return replace(
         tail,
         groups=replace(tail.groups, keys=keys),
-        order=replace(tail.order, ties=tuple(dict.fromkeys(ties))),
+        order=replace(tail.order, ties=ties),
         shown=Project(tuple(columns)),
     )
 

@@ -66,9 +66,11 @@ from omnigraph.read.spark.matches import (
     FrameMatches,
     MadeRows,
     TypedProperty,
+    add_ids,
     identities,
     join,
     join_null_safe,
+    to_number,
 )
 from omnigraph.read.spark.ordering import PLACES, FrameOrdering, is_gathered
 from omnigraph.read.spark.packing import BatchPacking
@@ -82,7 +84,7 @@ from omnigraph.read.spark.usage import (
 )
 from omnigraph.read.spark.walks.hops import walk
 from omnigraph.read.spark.walks.paths import find_paths
-from omnigraph.schema.types import BOOL, I64
+from omnigraph.schema.types import BOOL, I64, STRING
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -359,8 +361,14 @@ class _Lowering:
         tests = fn.lit(col=False)
         for name, row_id in ids.items():
             same_type = fn.col(entity.type) == self._execution.reader.number(name)
-            tests |= same_type & (fn.col(entity.id) == fn.lit(row_id))
+            tests |= same_type & self._has_id(entity, row_id)
         return tests
+
+    def _has_id(self, entity: EntityColumns, row_id: str) -> "Column":
+        number = None if entity.number is None else to_number(row_id)
+        if number is None:
+            return fn.col(entity.id) == fn.lit(row_id)
+        return fn.col(entity.key) == fn.lit(number).cast("bigint")
 
     def _cross(self, matches: FrameMatches, scan: NodeScan) -> FrameMatches:
         found = self.find_nodes(scan)
@@ -423,7 +431,7 @@ class _Lowering:
         if expand.closes:
             return self._keep_joined(matches, expand, source, matches.entities[expand.target])
         linked = self._link(expand, EntityFrame(matches.frame, source), self._bind(expand))
-        on = list(zip(source.identity, linked.start.identity, strict=True))
+        on = source.pair_with(linked.start)
         edges = self._count(step.edge for step in expand.steps)
         rows = self._sent_if_few(matches, edges).frame
         self._made.expand(expand.source, expand.target, linked.most)
@@ -459,8 +467,7 @@ class _Lowering:
         """Return the rows whose two bound ends are joined; with a named edge, one for each edge."""
         starts = EntityFrame(matches.frame, source)
         linked = self._link(expand, starts, target.kind, repeated=True)
-        ends = (*linked.start.identity, *linked.end.identity)
-        on = list(zip((*source.identity, *target.identity), ends, strict=True))
+        on = [*source.pair_with(linked.start), *target.pair_with(linked.end)]
         if linked.edge is None or expand.edge_variable is None:
             return replace(matches, frame=join(matches.frame, linked.frame, on, "left_semi"))
         self._made.add_any()
@@ -519,11 +526,13 @@ class _Lowering:
     def _bind_again(
         self, matches: FrameMatches, name: str, kind: EntityType, column: str
     ) -> FrameMatches:
-        """Return groups with a variable of one type, whose ids a column of theirs has."""
-        number = self.frames.names.new()
-        own = fn.lit(self._execution.reader.number(kind.types[0])).alias(number)
-        entity = EntityColumns(kind, matches.columns[column].column, number)
-        return matches.bind(matches.frame.select("*", own), name, entity)
+        """Return groups with a variable of one type, whose ids or numbers a column has."""
+        number, found = self.frames.names.new(), matches.columns[column]
+        own = f"{self._execution.reader.number(kind.types[0])} as {number}"
+        entity = EntityColumns(kind, found.column, number)
+        if found.kind != STRING:
+            entity = replace(entity, id=self.frames.names.new(), number=found.column)
+        return matches.bind(add_ids(matches.frame.selectExpr("*", own), entity), name, entity)
 
     def _add_properties(
         self, matches: FrameMatches, variable: str, wanted: Sequence[TypedProperty]
@@ -534,7 +543,7 @@ class _Lowering:
         rest = [item for item in fields if item not in told]
         if rest:
             found = self.frames.scan(entity.kind, rest)
-            on = list(zip(entity.identity, found.entity.identity, strict=True))
+            on = entity.pair_with(found.entity)
             own = replace(entity, properties={**entity.properties, **found.entity.properties})
             self._made.look_up(variable)
             matches = matches.bind(join(matches.frame, found.frame, on), variable, own)

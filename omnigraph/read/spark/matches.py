@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import reduce
 from itertools import count
 from math import inf
-from operator import and_
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyspark.sql import functions as fn
@@ -13,7 +11,7 @@ from pyspark.sql import functions as fn
 from omnigraph.frozen import dataclass
 from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, ResultType, TextMatch
 from omnigraph.query.plan import NodeScan
-from omnigraph.schema.types import ValueType
+from omnigraph.schema.types import I64, INTEGER_BOUNDS, ValueType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -25,6 +23,8 @@ FixedExpr: TypeAlias = Constant | ParamRef | Now | ListOf
 
 # Spark sends about 10 MB to all tasks, which have room for hardly more rows than these.
 _MOST_MET = 1 << 18
+
+_LEAST, _MOST = INTEGER_BOUNDS[I64]
 
 # The first fields of a column that holds whole nodes or edges; the properties follow.
 ID = "id"
@@ -51,12 +51,15 @@ class EntityColumns:
     """The columns that hold a variable: its id, the number of its type, and some properties.
 
     The id and the type are null when the variable is not bound. A key that is one text is its id.
+    If the keys of all its types are integers, `number` has them, and its id is their text: of one
+    type, a number tells nodes apart as the id does, in less time.
     """
 
     kind: EntityType
     id: str
     type: str
     properties: Mapping[TypedProperty, str] = field(default_factory=dict)
+    number: str | None = None
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -64,9 +67,25 @@ class EntityColumns:
         return self.id, self.type
 
     @property
+    def key(self) -> str:
+        """The column that identifies it among those of its type."""
+        return self.number or self.id
+
+    @property
+    def bare(self) -> tuple[str, ...]:
+        """All columns of the variable but its properties."""
+        return self.identity if self.number is None else (*self.identity, self.number)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """All columns of the variable."""
-        return tuple(dict.fromkeys((self.id, self.type, *self.properties.values())))
+        return tuple(dict.fromkeys((*self.bare, *self.properties.values())))
+
+    def pair_with(self, other: "EntityColumns") -> list[tuple[str, str]]:
+        """Return which columns of two variables are equal where both are the same node or edge."""
+        if self.number is None or other.number is None:
+            return list(zip(self.identity, other.identity, strict=True))
+        return [(self.number, other.number), (self.type, other.type)]
 
     def column_of(self, item: TypedProperty) -> str:
         """Return the column of a property."""
@@ -75,7 +94,8 @@ class EntityColumns:
     def rename(self, names: Mapping[str, str]) -> "EntityColumns":
         """Return the variable in a frame whose columns have other names."""
         own = {item: names[column] for item, column in self.properties.items()}
-        return EntityColumns(self.kind, names[self.id], names[self.type], own)
+        number = None if self.number is None else names[self.number]
+        return EntityColumns(self.kind, names[self.id], names[self.type], own, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +141,13 @@ class FrameMatches:
     def distinct_bindings(self, names: Sequence[str]) -> "FrameMatches":
         """Return every different combination of some variables once, and nothing else."""
         entities = {name: self.entities[name] for name in names}
+        told = {entity.id for entity in entities.values() if entity.number is not None}
         columns = [column for entity in entities.values() for column in entity.columns]
         keys = identities(entities.values())
         if not keys:
             return FrameMatches(self.frame.select(fn.lit(1).alias("one")).limit(1))
-        return FrameMatches(self.frame.select(columns).dropDuplicates(keys), entities)
+        rows = self.frame.select([column for column in columns if column not in told])
+        return FrameMatches(add_ids(rows.dropDuplicates(keys), *entities.values()), entities)
 
 
 class MadeRows:
@@ -175,24 +197,44 @@ class MadeRows:
 
 def identities(entities: Iterable[EntityColumns]) -> list[str]:
     """Return the columns that identify combinations of variables."""
-    return [column for entity in entities for column in entity.identity]
+    return [column for entity in entities for column in (entity.key, entity.type)]
+
+
+def add_ids(frame: "DataFrame", *entities: EntityColumns) -> "DataFrame":
+    """Return a frame with the ids of nodes that it has by their numbers."""
+    made = [f"{to_text(each.number)} as {each.id}" for each in entities if each.number]
+    return frame.selectExpr("*", *made) if made else frame
+
+
+def to_text(number: str) -> str:
+    """Return, in SQL, the id of a node whose number a column has."""
+    return f"cast({number} as string)"
+
+
+def to_number(row_id: str) -> int | None:
+    """Return the number that an id is the text of, or None if there is none of 64 bits."""
+    try:
+        number = int(row_id)
+    except ValueError:
+        return None
+    return number if str(number) == row_id and _LEAST <= number <= _MOST else None
 
 
 def join(
     left: "DataFrame", right: "DataFrame", pairs: Sequence[tuple[str, str]], how: str = "inner"
 ) -> "DataFrame":
     """Join two frames on columns of different names; null equals nothing."""
-    return left.join(right, _all_true(fn.col(one) == fn.col(other) for one, other in pairs), how)
+    return left.join(right, _all_equal(pairs, "="), how)
 
 
 def join_null_safe(
     left: "DataFrame", right: "DataFrame", pairs: Sequence[tuple[str, str]], how: str
 ) -> "DataFrame":
     """Join two frames on columns of different names; null equals null."""
-    tests = (fn.col(one).eqNullSafe(fn.col(other)) for one, other in pairs)
-    return left.join(right, _all_true(tests), how)
+    return left.join(right, _all_equal(pairs, "<=>"), how)
 
 
-def _all_true(tests: "Iterable[Column]") -> "Column":
-    found = list(tests)
-    return reduce(and_, found) if found else fn.lit(col=True)
+def _all_equal(pairs: Sequence[tuple[str, str]], operator: str) -> "Column":
+    """Return a condition, which takes Spark one call as SQL, and several for each column else."""
+    tests = (f"`{one}` {operator} `{other}`" for one, other in pairs)
+    return fn.expr(" and ".join(tests) or "true")

@@ -11,12 +11,15 @@ GONE = "null"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a branch stands; `fragment` is where in the manifest its commit was written."""
+    """Where a branch stands.
+
+    `fragment` is where in the manifest the row of its commit is; None when it was a key.
+    """
 
     name: str
     commit: str
     version: int
-    fragment: int
+    fragment: int | None
 
     def encoded(self) -> str:
         """Return the head in the form in which the manifest stores it."""

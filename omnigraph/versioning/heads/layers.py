@@ -22,8 +22,9 @@ from omnigraph.versioning.names import MAIN
 
 LAYERS = "layers"
 # A key that looks like a head. Release 0.1 fails at it when it reads all heads, as its cleanup
-# does: a process that has had the graph open since before the first spill would miss the others.
-_FOR_OLD_RELEASES = f"{BRANCH_KEY}__layers__"
+# does: a process that has had the graph open since before the first spill, or since before the
+# first commit that is a key, would miss some.
+FOR_OLD_RELEASES = f"{BRANCH_KEY}__layers__"
 HEAD_ROW = "head"
 _MOST_KEPT = 16
 # So often a process looks names up by index; then it reads the layers, which takes 40 ms for ten
@@ -61,7 +62,7 @@ def hot_heads(at: Table) -> Iterator[tuple[str, str]]:
     """Yield the folded names that have a key, and what it holds."""
     cut = len(BRANCH_KEY)
     for key, text in at.metadata.items():
-        if key.startswith(BRANCH_KEY) and key != _FOR_OLD_RELEASES:
+        if key.startswith(BRANCH_KEY) and key != FOR_OLD_RELEASES:
             yield key[cut:], text
 
 
@@ -144,7 +145,7 @@ class ColdHeads:
         layer = Layer(uuid4().hex, len(told))
         named = [[each.id, each.rows] for each in (layer, *layers)]
         keys: dict[str, str | None] = dict.fromkeys(BRANCH_KEY + name for name in hot)
-        keys |= {LAYERS: json.dumps(named), _FOR_OLD_RELEASES: GONE}
+        keys |= {LAYERS: json.dumps(named), FOR_OLD_RELEASES: GONE}
         return Spill(_rows(layer, told, at.schema), keys)
 
     def _join(self, layers: Iterable[Layer], at: Table) -> Told:

@@ -5,6 +5,7 @@ import re
 import pyarrow.compute as pc
 
 from omnigraph.versioning.commit import commit_row_id
+from omnigraph.versioning.manifest.fresh import fresh_texts
 from omnigraph.versioning.manifest.records import COMMIT_ROW
 from omnigraph.versioning.repository import Repository
 
@@ -23,10 +24,10 @@ def find_short(repository: Repository, text: str) -> list[str]:
     part = text.upper()
     at = repository.manifest.newest()
     rows = at.scan(["object_id"], pc.field("object_type") == COMMIT_ROW)
-    every = (row.removeprefix(commit_row_id("")) for row in rows["object_id"].to_pylist())
+    every = {row.removeprefix(commit_row_id("")) for row in rows["object_id"].to_pylist()}
     found = (
         each
-        for each in every
+        for each in every | fresh_texts(at).keys()
         if each.startswith(part) or (len(part) == SHOWN and each.endswith(part))
     )
-    return sorted(each for each in set(found) if repository.manifest.is_published(each, at))
+    return sorted(each for each in found if repository.manifest.is_published(each, at))

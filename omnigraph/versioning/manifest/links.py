@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from omnigraph.frozen import dataclass
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import commit_row_id
+from omnigraph.versioning.manifest.fresh import fresh_commits
 from omnigraph.versioning.manifest.records import place_in_history
 
 _COLUMNS = ("object_id", "table_version", "base_objects")
@@ -26,15 +27,30 @@ def links_between(at: Table, versions: tuple[int, int], most: int) -> dict[str, 
     place = pc.field("location")
     first, last = (place_in_history(max(each, 0)) for each in versions)
     where = (place >= first) & (place <= last)
-    if at.count_where(where) > most:
+    fresh = {
+        each: link
+        for each, link in _fresh(at).items()
+        if versions[0] <= link.version <= versions[1]
+    }
+    if at.count_where(where) + len(fresh) > most:
         return None
-    return _links(at.scan(_COLUMNS, where))
+    return _links(at.scan(_COLUMNS, where)) | fresh
 
 
 def links_of(at: Table, ids: Collection[str]) -> dict[str, Link]:
     """Return the links of those of some commits that the manifest holds."""
-    names = pa.array([commit_row_id(each) for each in ids], pa.utf8())
-    return _links(at.scan(_COLUMNS, pc.field("object_id").isin(names)))
+    fresh = _fresh(at)
+    found = {each: fresh[each] for each in ids if each in fresh}
+    left = [commit_row_id(each) for each in ids if each not in fresh]
+    if not left:
+        return found
+    names = pa.array(left, pa.utf8())
+    return found | _links(at.scan(_COLUMNS, pc.field("object_id").isin(names)))
+
+
+def _fresh(at: Table) -> dict[str, Link]:
+    commits = (each.commit for each in fresh_commits(at).values())
+    return {each.id: Link(each.version, each.parents) for each in commits}
 
 
 def _links(rows: pa.Table) -> dict[str, Link]:

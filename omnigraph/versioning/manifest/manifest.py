@@ -1,7 +1,7 @@
 """Manifest: the `__manifest` table: all commits, and the head of every branch."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from hashlib import sha256
@@ -32,20 +32,25 @@ from omnigraph.versioning.commit import (
     commit_row_id,
 )
 from omnigraph.versioning.heads.head import BRANCH_KEY, GONE, Head, decode_head
-from omnigraph.versioning.heads.layers import ColdHeads, hot_heads
+from omnigraph.versioning.heads.layers import FOR_OLD_RELEASES, ColdHeads, hot_heads
 from omnigraph.versioning.manifest.commit_cache import CommitCache
+from omnigraph.versioning.manifest.fresh import (
+    FreshCommit,
+    commits_to_spill,
+    decode_fresh,
+    fresh_commits,
+    fresh_texts,
+)
 from omnigraph.versioning.manifest.freshness import MANIFEST_AGE, Freshness
 from omnigraph.versioning.manifest.links import Link
 from omnigraph.versioning.manifest.records import (
     COMMIT_ROW,
     FORMAT,
     STAMP,
-    commit_rows,
     decode_commit,
     first_commit,
     matching_commits,
     operation_place,
-    operation_rows,
     place_in_history,
     stamp_of,
 )
@@ -185,6 +190,8 @@ class Manifest:
         """Return those of some commits that the manifest holds; commits never change."""
         wanted = list(ids)
         found = self._cache.get(wanted)
+        fresh = fresh_texts(at) if len(found) < len(wanted) else {}
+        found |= {each: decode_fresh(fresh[each]).commit for each in wanted if each in fresh}
         missing = [each for each in wanted if each not in found]
         if missing and fragment is not None:
             rows = at.fragment(fragment, _COLUMNS)
@@ -209,12 +216,18 @@ class Manifest:
     def is_published(self, commit_id: str, at: Table) -> bool:
         """Whether a branch ever stood at a commit.
 
-        The record of a failed attempt is in the manifest too, but no head points to it and nothing
-        was built on it: everything names as its parent a commit that was a head at the time.
+        An earlier release left records of failed attempts in the manifest, but no head points to
+        them and nothing was built on them: everything names as its parent a commit that was a head
+        at the time.
         """
         if self._cache.is_published(commit_id):
             return True
-        stood = any(self.standing_at(commit_id, at))
+        fresh = fresh_commits(at)
+        stood = (
+            commit_id in fresh
+            or any(commit_id in each.commit.parents for each in fresh.values())
+            or any(self.standing_at(commit_id, at))
+        )
         if not stood:
             children = at.scan(["object_id"], pc.field("table_key") == commit_row_id(commit_id))
             stood = bool(children.num_rows)
@@ -243,9 +256,14 @@ class Manifest:
         where = (place >= place_in_history(max(versions[0], 0))) & (
             place <= place_in_history(versions[1])
         )
-        if at.count_where(where) > limit:
+        fresh = {
+            each.commit.id: each.commit
+            for each in fresh_commits(at).values()
+            if versions[0] <= each.commit.version <= versions[1]
+        }
+        if at.count_where(where) + len(fresh) > limit:
             return None
-        found = self._decoded(at.scan(_COLUMNS, where))
+        found = self._decoded(at.scan(_COLUMNS, where)) | fresh
         self._cache.add(found.values())
         return found
 
@@ -268,32 +286,12 @@ class Manifest:
         """Return the commit that an operation of an actor led to, if it was published."""
         where = pc.field("location") == operation_place(operation_id)
         rows = at.scan(["metadata"], where)
-        ids: list[str] = sorted(rows["metadata"].to_pylist())
+        fresh = (each for each in fresh_commits(at).values() if each.is_named)
+        ids = {each.commit.id for each in fresh if each.commit.operation_id == operation_id}
+        ids.update(rows["metadata"].to_pylist())
         found = self.commits(ids, at)
-        own = (found[each] for each in ids if found[each].actor == actor)
+        own = (found[each] for each in sorted(ids) if found[each].actor == actor)
         return next((each for each in own if self.is_published(each.id, at)), None)
-
-    def add(
-        self,
-        at: Table,
-        commit: Commit,
-        staged: tuple[Iterable[str], Iterable[str]],
-        operation_id: str | None = None,
-    ) -> tuple[Table, Head]:
-        """Write a commit into the manifest, where nobody sees it until a head points to it.
-
-        `staged` are the keys of the tables that it changes, and the files of these, which are
-        flushed with it. With an operation id, the commit can be found by it later.
-        """
-        changed, files = staged
-        rows = commit_rows(commit, changed, at.schema)
-        if operation_id is not None:
-            rows = pa.concat_tables([rows, operation_rows(operation_id, commit, at.schema)])
-        since = self._freshness.now()
-        added = self._tables.add_rows(at, rows, self.latest, files)
-        self._freshness.note(added.version, since)
-        fragment = max(each.fragment_id for each in added.outline.get_fragments())
-        return added, Head(commit.branch, commit.id, commit.version, fragment)
 
     def has_moved(self, names: Iterable[str], at: Table, later: Table, *, needs_old: bool) -> bool:
         """Whether one of some heads stands elsewhere in a later version.
@@ -318,9 +316,9 @@ class Manifest:
         *,
         needs_old: bool = False,
         operation: tuple[str | None, str] | None = None,
-        stamp: int = FORMAT,
+        commit: FreshCommit | None = None,
     ) -> Table:
-        """Move, create or remove heads, all at once; the format becomes `stamp` if it is lower.
+        """Move, create or remove heads, all at once, and add the commit to which one is moved.
 
         Raises CommitRejectedError when one of them moved after `at`. With `needs_old` also when
         tables were cleaned up after it, because the heads need versions that no head needed
@@ -338,8 +336,11 @@ class Manifest:
             # so they exclude each other, and the manifest does not grow.
             digest = sha256(json.dumps(operation).encode()).hexdigest()
             keys[operation_place(digest)] = None
-        flipped = self._set_keys(at, keys, stamp=stamp)
-        # A commit makes two versions, of which this is the second.
+        if commit is not None:
+            keys[commit.key] = commit.encoded()
+            keys |= {} if stamp_of(at) >= layout.FRESH else {FOR_OLD_RELEASES: GONE}
+        flipped = self._set_keys(at, keys, stamp=FORMAT if commit is None else layout.FRESH)
+        # Rows that are added in between make versions, too.
         if flipped.version % PRUNED_EVERY < 2:
             self._prune(flipped)
         if flipped.version % SPILLED_EVERY < 2:
@@ -408,7 +409,8 @@ class Manifest:
         """Read all commits in the manifest, also those at which no branch ever stood."""
         rows = at.scan(["metadata"], pc.field("object_type") == COMMIT_ROW)
         commits = map(decode_commit, rows["metadata"].to_pylist())
-        return {commit.id: commit for commit in commits}
+        fresh = {each: found.commit for each, found in fresh_commits(at).items()}
+        return {commit.id: commit for commit in commits} | fresh
 
     def retired(self, at: Table) -> dict[str, int]:
         """Return the commits at which deleted branches stood, and until when."""
@@ -522,12 +524,38 @@ class Manifest:
         return bool(self.buried(at, [(key, state.version) for key, state in states]))
 
     def fold(self, at: Table) -> Table:
-        """Join and index the small fragments of the manifest when that is due."""
-        return self._joined(at, MANIFEST_LEVELS)
+        """Spill commits into rows, and join and index the small fragments, when that is due."""
+        return self._joined(self._with_few_fresh(at), MANIFEST_LEVELS)
 
     def compact(self, at: Table) -> Table:
         """Rewrite the manifest as one fragment; it stays as it is when a writer comes first."""
         return self._joined(at, WHOLE_LEVELS)
+
+    def _with_few_fresh(self, at: Table) -> Table:
+        """Return a version with few commits that are keys; the oldest become rows."""
+        due = commits_to_spill(at)
+        if not due:
+            return at
+        try:
+            return self._spill_commits(at, due)
+        except CommitRejectedError:
+            return self.newest()
+
+    def _spill_commits(self, at: Table, due: Sequence[FreshCommit]) -> Table:
+        """Make rows of commits that are keys.
+
+        The rows are there before the keys go. After a crash in between, or when two writers do
+        that at once, the rows are there twice, which no reader minds.
+        """
+        rows = [row for each in due for row in each.rows()]
+        since = self._freshness.now()
+        written = self._tables.add_rows(at, pa.Table.from_pylist(rows, at.schema))
+        self._freshness.note(written.version, since)
+        self._tables.sync_table(written)
+        reached("commits written")
+        spilled = self._set_keys(written, {each.key: None for each in due})
+        reached("commits spilled")
+        return spilled
 
     def _joined(self, at: Table, levels: tuple[Level, ...]) -> Table:
         since = self._freshness.now()

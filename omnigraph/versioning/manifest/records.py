@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 import pyarrow as pa
 
@@ -80,8 +81,13 @@ def new_manifest(commit: Commit) -> pa.Table:
 
 
 def commit_rows(commit: Commit, changed: Iterable[str], schema: pa.Schema) -> pa.Table:
+    """Return the rows of a commit, as a table."""
+    return pa.Table.from_pylist(rows_of_commit(commit, changed), schema=schema)
+
+
+def rows_of_commit(commit: Commit, changed: Iterable[str]) -> list[dict[str, Any]]:
     """Return the rows of a commit: the new table versions, and the record of the commit itself."""
-    rows: list[dict[str, object]] = [
+    rows: list[dict[str, Any]] = [
         {
             "object_id": f"version:{key}@{state.version}",
             "object_type": "table_version",
@@ -98,24 +104,23 @@ def commit_rows(commit: Commit, changed: Iterable[str], schema: pa.Schema) -> pa
         "object_id": commit_row_id(commit.id),
         "object_type": COMMIT_ROW,
         "location": place_in_history(commit.version),
-        "metadata": _encoded(commit),
+        "metadata": encode_commit(commit),
         "table_key": None if commit.parent is None else commit_row_id(commit.parent),
         "base_objects": [commit_row_id(parent) for parent in commit.parents],
         "table_version": commit.version,
         "table_branch": commit.branch,
     }
-    return pa.Table.from_pylist([*rows, record], schema=schema)
+    return [*rows, record]
 
 
-def operation_rows(operation_id: str, commit: Commit, schema: pa.Schema) -> pa.Table:
+def row_of_operation(commit: Commit) -> dict[str, Any]:
     """Return the row by which the commit of an operation is found."""
-    row = {
+    return {
         "object_id": f"operation:{commit.id}",
         "object_type": "operation",
-        "location": operation_place(operation_id),
+        "location": operation_place(commit.operation_id),
         "metadata": commit.id,
     }
-    return pa.Table.from_pylist([row], schema=schema)
 
 
 def operation_place(operation_id: str) -> str:
@@ -142,8 +147,12 @@ def matching_commits(rows: pa.Table, ids: list[str]) -> dict[str, Commit]:
 
 
 def decode_commit(text: str) -> Commit:
-    """Return the commit that a record holds."""
-    record = json.loads(text)
+    """Return the commit that the text of a record holds."""
+    return decode_record(json.loads(text))
+
+
+def decode_record(record: dict[str, Any]) -> Commit:
+    """Return the commit that a record holds; takes the record apart."""
     # The names are the same in all commits, and there are as many of them as commits and tables.
     models = {key: _models(pairs) for key, pairs in record.pop("models", {}).items()}
     tables = {
@@ -165,7 +174,8 @@ def decode_commit(text: str) -> Commit:
     )
 
 
-def _encoded(commit: Commit) -> str:
+def encode_commit(commit: Commit) -> str:
+    """Return the text of a commit's record."""
     models = {key: state.models for key, state in commit.tables.items() if state.models}
     touched = {key: [each.rows, each.columns] for key, each in commit.touched.items()}
     record = {
