@@ -66,7 +66,7 @@ class Product:
     load: tuple[str, ...] = ()
 
     def loading(self, data: Path, graph: Path) -> tuple[str, ...]:
-        """Return the words of a first load; upstream takes more than 8,192 rows by no other mode."""
+        """Return the words of a first load; by no other mode, upstream takes so many rows."""
         return ("load", "--data", str(data), "--mode", "overwrite", *self.load, str(graph))
 
     def run(self, *words: str, into: Path | None = None) -> "Ran":
