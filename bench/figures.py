@@ -436,10 +436,10 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         area="Fleet",
         workload="busy",
-        finding="agents_merges_per_minute",
-        what="merges of 16 agents a minute",
-        unit="",
-        least=300,
+        finding="agents_merges_per_minute_over_earlier",
+        what="merges of 16 agents a minute, over those of 0.1.0",
+        unit="×",
+        least=2,
     ),
     *_of(
         "Fleet",

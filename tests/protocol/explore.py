@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
+from tests.protocol.facts import ancestors
 from tests.protocol.invariants import violation
-from tests.protocol.model import Flying, World
+from tests.protocol.model import Flying, Retired, World
 from tests.protocol.outcomes import Refused, Unknown
 from tests.protocol.programs import ACTS, Promise, start
 from tests.protocol.rules import Rules
@@ -164,10 +165,28 @@ def _faults(
 
 
 def _landed(world: World, flying: Flying) -> World:
-    """Return the world after a late request; who was told that nothing happened was lied to."""
+    """Return the world after a late request; who was told that nothing happened was lied to.
+
+    A version of the manifest is as old as its file, which is written when the request lands.
+    """
     told = ("nothing", flying.owner) in world.promises
     broken = f"{flying.owner} was told that nothing happened, and then it did" if told else None
-    return world._replace(manifest=flying.manifest, flying=None, broken=world.broken or broken)
+    landed = flying.manifest.dated(world.now)
+    gone = world.manifest.heads().keys() - landed.heads().keys()
+    kept = frozenset(p for p in world.promises if not (p[0] == "on" and p[1] in gone))
+    broken = world.broken or broken
+    return world._replace(manifest=landed, promises=kept, flying=None, broken=broken)
+
+
+def _is_void(promise: Promise, world: World) -> bool:
+    """Tell whether a branch was deleted with a commit on it before the commit was acknowledged."""
+    if promise[0] != "on":
+        return False
+    _, name, commit = promise
+    notes = world.manifest.rows_of(Retired)
+    return any(
+        each.name == name and commit in ancestors(each.commit, world.manifest) for each in notes
+    )
 
 
 def _told(world: World, point: Point) -> World:
@@ -176,7 +195,7 @@ def _told(world: World, point: Point) -> World:
     broken = world.broken
     promises = world.promises
     if point.outcome == "done":
-        promises = promises | frozenset(point.promises)
+        promises = promises | {each for each in point.promises if not _is_void(each, world)}
     elif point.outcome == "refused":
         if own in world.effects:
             broken = broken or f"{point.name} ended with a definite error, and was done"

@@ -88,7 +88,8 @@ def left_at(manifest: Manifest, *, published: bool = False) -> dict[str, int]:
     for child in manifest.rows_of(Commit):
         if published and not is_published(child.id, manifest):
             continue
-        for parent in child.parents:
+        # What was merged was left by no branch, but a cleanup counts it too.
+        for parent in child.parents[:1] if published else child.parents:
             found[parent] = max(found.get(parent, 0), child.time)
     return found
 

@@ -167,6 +167,11 @@ class Manifest(NamedTuple):
             more, self.keys.updated(keys), self.changed.updated(counted), frozenset(keys)
         )
 
+    def dated(self, now: int) -> "Manifest":
+        """Return it with the newest version written at another time."""
+        dates = {key: (self.changes(key)[0], now) for key in self.last}
+        return self._replace(changed=self.changed.updated(dates))
+
     def pruned(self, now: int) -> "Manifest":
         """Return it without versions that are older than the prune age."""
         old = {
