@@ -402,7 +402,7 @@ class Manifest:
         """
         with suppress(StorageError):
             self._tables.prune(at, MOST_VERSIONS, MANIFEST_AGE)
-        # About every two hundred commits: oftener, the arrays of queries would be cleared each time.
+        # About every 200 commits: oftener, the arrays of queries would be cleared each time.
         give_back()
 
     def every_commit(self, at: Table) -> dict[str, Commit]:
