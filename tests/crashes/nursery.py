@@ -214,7 +214,7 @@ def _say(answer: Any) -> None:
 def main() -> None:
     """Serve jobs until the input ends."""
     warnings.filterwarnings("ignore", message="lance is not fork-safe")
-    fresh._MOST = 2  # so that a few commits become rows of the manifest, too
+    fresh.MOST_FRESH = 2  # so that a few commits become rows of the manifest, too
     for line in iter(sys.stdin.readline, ""):
         _serve(line)
 

@@ -112,7 +112,7 @@ def make_first_format(root: str) -> None:
     repository = Repository(store_at(root), tables, Manifest(tables), Clock(), read_only=False)
     graph = Graph(LocalBackend(Access.to(repository, keeps=True)))
     # There, a commit was no key, which the format tells.
-    with patch.object(layout, "FRESH", layout.FORMAT), patch.object(fresh, "_MOST", 0):
+    with patch.object(layout, "FRESH", layout.FORMAT), patch.object(fresh, "MOST_FRESH", 0):
         for number in (1, 2):
             perform(root, graph, Operation(Kind.WRITE, number))
         repository.manifest.fold(repository.manifest.newest())

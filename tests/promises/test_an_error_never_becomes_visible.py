@@ -257,7 +257,7 @@ def test_a_flip_that_lance_gave_up_among_others_is_looked_up_and_tried_again(
 def test_commits_that_lance_gave_up_to_spill_are_spilled_later(
     when: When, lane: Lane, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fresh, "_MOST", 4)
+    monkeypatch.setattr(fresh, "MOST_FRESH", 4)
     graph = new_graph(lane.root)
     for name in "abcd":
         _add(graph, name)

@@ -89,7 +89,7 @@ def test_a_table_emptied_and_filled_again_stays_in_few_pieces(graph: Graph) -> N
 def test_a_writer_that_ends_while_it_folds_the_manifest_does_no_harm(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fresh, "_MOST", 0)  # each commit makes a row of the one before
+    monkeypatch.setattr(fresh, "MOST_FRESH", 0)  # each commit makes a row of the one before
     ended = 0
     for number in range(60):
         rows = people({f"k{number}": number})

@@ -34,7 +34,7 @@ def graph(tmp_path: Path) -> Graph:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> int:
     """Let four commits be keys at most: who comes after them makes rows of two."""
-    monkeypatch.setattr(fresh, "_MOST", 4)
+    monkeypatch.setattr(fresh, "MOST_FRESH", 4)
     return 4
 
 

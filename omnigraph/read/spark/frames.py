@@ -28,6 +28,7 @@ from omnigraph.read.spark.matches import (
     EntityColumns,
     TypedProperty,
     add_ids,
+    identities,
     to_text,
 )
 from omnigraph.schema.catalog import EdgeType, NodeType, column_name
@@ -206,8 +207,7 @@ class SnapshotFrames:
         frame = self._union([each.frame for each in tables], ends, edge.properties)
         # An edge from a node to itself leads the same way in both directions.
         is_once = len({(way.start, way.end, way.edge.name) for way in ways}) == len(ways)
-        keys = [column for each in ends for column in (each.key, each.type)]
-        frame = frame if is_once else frame.dropDuplicates(keys)
+        frame = frame if is_once else frame.dropDuplicates(identities(ends))
         most = _add_up(ways, [each.most for each in tables])
         return LinkFrame(add_ids(frame, start, end), start, end, edge, most)
 

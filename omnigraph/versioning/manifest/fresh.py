@@ -21,8 +21,8 @@ from omnigraph.versioning.manifest.records import (
 
 FRESH_KEY = "commit/"
 # Every version of the manifest holds them: how many there may be, and how many characters.
-_MOST, _MOST_SIZE = 32, 64 << 10
-_MOST_DECODED = 2 * _MOST
+MOST_FRESH, _MOST_SIZE = 32, 64 << 10
+_MOST_DECODED = 2 * MOST_FRESH
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,20 @@ def fresh_commits(at: Table) -> dict[str, FreshCommit]:
     return {each: decode_fresh(text) for each, text in fresh_texts(at).items()}
 
 
+def fresh_between(at: Table, versions: tuple[int, int]) -> dict[str, Commit]:
+    """Return those from one version to another, by id."""
+    commits = (each.commit for each in fresh_commits(at).values())
+    return {each.id: each for each in commits if versions[0] <= each.version <= versions[1]}
+
+
 def commits_to_spill(at: Table) -> list[FreshCommit]:
     """Return the oldest fresh commits if there are too many or too large ones; half may stay."""
     texts = fresh_texts(at)
-    if len(texts) < _MOST and _size(texts) < _MOST_SIZE:
+    if len(texts) < MOST_FRESH and _size(texts) < _MOST_SIZE:
         return []
     spilled = []
     for each in sorted(texts):  # ids sort by time
-        if len(texts) <= _MOST // 2 and _size(texts) <= _MOST_SIZE // 2:
+        if len(texts) <= MOST_FRESH // 2 and _size(texts) <= _MOST_SIZE // 2:
             break
         spilled.append(decode_fresh(texts.pop(each)))
     return spilled

@@ -1,15 +1,15 @@
 """Links: versions and parents of commits, which are read without the commits themselves."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.frozen import dataclass
 from omnigraph.storage.table import Table
-from omnigraph.versioning.commit import commit_row_id
-from omnigraph.versioning.manifest.fresh import fresh_commits
-from omnigraph.versioning.manifest.records import place_in_history
+from omnigraph.versioning.commit import Commit, commit_row_id
+from omnigraph.versioning.manifest.fresh import fresh_between, fresh_commits
+from omnigraph.versioning.manifest.records import is_between
 
 _COLUMNS = ("object_id", "table_version", "base_objects")
 
@@ -24,23 +24,16 @@ class Link:
 
 def links_between(at: Table, versions: tuple[int, int], most: int) -> dict[str, Link] | None:
     """Return the links of all commits from one version to another; None for more than `most`."""
-    place = pc.field("location")
-    first, last = (place_in_history(max(each, 0)) for each in versions)
-    where = (place >= first) & (place <= last)
-    fresh = {
-        each: link
-        for each, link in _fresh(at).items()
-        if versions[0] <= link.version <= versions[1]
-    }
+    where, fresh = is_between(versions), fresh_between(at, versions)
     if at.count_where(where) + len(fresh) > most:
         return None
-    return _links(at.scan(_COLUMNS, where)) | fresh
+    return _links(at.scan(_COLUMNS, where)) | _links_of(fresh.values())
 
 
 def links_of(at: Table, ids: Collection[str]) -> dict[str, Link]:
     """Return the links of those of some commits that the manifest holds."""
-    fresh = _fresh(at)
-    found = {each: fresh[each] for each in ids if each in fresh}
+    fresh = fresh_commits(at)
+    found = _links_of(fresh[each].commit for each in ids if each in fresh)
     left = [commit_row_id(each) for each in ids if each not in fresh]
     if not left:
         return found
@@ -48,8 +41,7 @@ def links_of(at: Table, ids: Collection[str]) -> dict[str, Link]:
     return found | _links(at.scan(_COLUMNS, pc.field("object_id").isin(names)))
 
 
-def _fresh(at: Table) -> dict[str, Link]:
-    commits = (each.commit for each in fresh_commits(at).values())
+def _links_of(commits: Iterable[Commit]) -> dict[str, Link]:
     return {each.id: Link(each.version, each.parents) for each in commits}
 
 

@@ -38,6 +38,7 @@ from omnigraph.versioning.manifest.fresh import (
     FreshCommit,
     commits_to_spill,
     decode_fresh,
+    fresh_between,
     fresh_commits,
     fresh_texts,
 )
@@ -49,9 +50,9 @@ from omnigraph.versioning.manifest.records import (
     STAMP,
     decode_commit,
     first_commit,
+    is_between,
     matching_commits,
     operation_place,
-    place_in_history,
     stamp_of,
 )
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalize_name
@@ -252,15 +253,7 @@ class Manifest:
 
         Whoever walks history has to keep them: there may be more than the cache holds.
         """
-        place = pc.field("location")
-        where = (place >= place_in_history(max(versions[0], 0))) & (
-            place <= place_in_history(versions[1])
-        )
-        fresh = {
-            each.commit.id: each.commit
-            for each in fresh_commits(at).values()
-            if versions[0] <= each.commit.version <= versions[1]
-        }
+        where, fresh = is_between(versions), fresh_between(at, versions)
         if at.count_where(where) + len(fresh) > limit:
             return None
         found = self._decoded(at.scan(_COLUMNS, where)) | fresh

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.errors import FormatUnreadableError
 from omnigraph.storage import layout
@@ -134,6 +135,12 @@ def place_in_history(version: int) -> str:
     Lance accepts no conditions on unsigned columns, so versions cannot be looked up as numbers.
     """
     return f"history/{version:020d}"
+
+
+def is_between(versions: tuple[int, int]) -> pc.Expression:
+    """Return the condition on the rows of commits from one version to another."""
+    place, (first, last) = pc.field("location"), versions
+    return (place >= place_in_history(max(first, 0))) & (place <= place_in_history(last))
 
 
 def matching_commits(rows: pa.Table, ids: list[str]) -> dict[str, Commit]:
