@@ -18,6 +18,7 @@ from omnigraph.errors import (
     StoreError,
 )
 from omnigraph.storage.store import store_at
+from omnigraph.storage.table import Table
 from omnigraph.versioning.manifest.records import STAMP
 from omnigraph.versioning.writes import Append
 from tests.sample import PERSON, SCHEMA, ages, new_graph, people, write
@@ -165,8 +166,10 @@ def _asked(url: str) -> httpx.Response:
 
 
 def test_the_bytes_of_a_warm_read_do_not_grow_with_the_history(
-    standin: Lane, bucket: Bucket
+    standin: Lane, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A writer does this beside its write, and may end it while the reader's requests are counted.
+    monkeypatch.setattr(Table, "look_up_indexes", lambda _: None)
     graph, reader = new_graph(standin.root), open_graph(standin.root)
     costs = []
     for number in range(30):
