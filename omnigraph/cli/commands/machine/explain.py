@@ -30,7 +30,7 @@ def explain(code: str, as_json: bool) -> None:
 
         near = nearest_name(code, known.values())
         hint = "docs/errors.md lists them all" if near is None else f"did you mean '{near}'?"
-        raise NotFoundError(f"there is no error code '{code}'", hint=hint)
+        raise NotFoundError(f"unknown error code '{code}'", hint=hint)
     title, text = _sections()[found]
     if as_json:
         show_json({"code": found, "title": title, "text": text})
