@@ -197,7 +197,7 @@ def read_params(text: str | None, path: str | None = None) -> dict[str, object]:
     except (ValueError, RecursionError) as bad:
         raise _not_params(f"the parameters are not JSON: {bad}") from None
     if not isinstance(found, dict):
-        raise _not_params("the parameters are no JSON object")
+        raise _not_params("the parameters are not a JSON object")
     return found
 
 
