@@ -63,6 +63,8 @@ class Client(Closing):
         transport: "httpx.BaseTransport | None" = None,
     ) -> None:
         self.url = _checked(url)
+        if token == "":
+            raise InputError("the token is empty", hint="leave it out, or give that of the server")
         if token is not None and not (token.isascii() and token.isprintable()):
             raise InputError("the token contains characters that no token has")
         self._token = token
