@@ -297,7 +297,7 @@ def _pieces(answer: "httpx.Response") -> Iterator[bytes]:
 def _json(answer: _Answer) -> Json:
     try:
         found: Json = json.loads(answer.content)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _not_ours(answer) from None
     return found
 
@@ -314,11 +314,14 @@ def error_of(status: int, body: bytes, source: Source | None) -> OmniGraphError:
     if found is None:
         return RemoteError(f"the server answered with status {status}")
     try:
-        known = error_from_json(found, source)
-    except (KeyError, TypeError, ValueError, IndexError):
-        known = None
-    if known is not None:
-        return known
+        error = error_from_json(found, source) or _error_by_status(status, found)
+        json.dumps([error.render(), error.to_json()])
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return _error_by_status(status, {"error": found["error"]})
+    return error
+
+
+def _error_by_status(status: int, found: dict[str, Any]) -> OmniGraphError:
     error = _BY_STATUS.get(status, RemoteError).from_json(found)
     if isinstance(found.get("code"), str):
         error.code = found["code"]
@@ -329,7 +332,7 @@ def _detail(body: bytes) -> dict[str, Any] | None:
     """Return all that an answer tells of an error; None when it is no such answer."""
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or not isinstance(found.get("error"), str):
         return None

@@ -394,11 +394,13 @@ def read_queries(path: str) -> Source:
 
 def find_queries(path: str) -> str:
     """Return the path of a `.gq` file, which may also lie below a query root of omnigraph.yaml."""
-    if path == "-" or Path(path).exists():
+    from omnigraph.files.bytes import is_there
+
+    if path == "-" or is_there(Path(path)):
         return path
     config = given_config()
     found = None if config is None else config.query_file(path)
-    return path if found is None or not found.exists() else str(found)
+    return path if found is None or not is_there(found) else str(found)
 
 
 def read_text(path: str) -> str:

@@ -180,7 +180,7 @@ class _Checking:
         """Yield the records of runs that can be read."""
         for each in self.listing:
             if each.path.startswith(f"{layout.RUNS}/"):
-                with suppress(ValueError):  # `check_runs` reports it
+                with suppress(ValueError, RecursionError):  # `check_runs` reports it
                     record = json.loads(self._object(each.path) or b"")
                     if isinstance(record, dict):
                         yield record
@@ -291,14 +291,14 @@ class _Checking:
             try:
                 record = json.loads(self._object(path) or b"")
                 status = RunStatus(record["status"] if isinstance(record, dict) else record)
-            except (ValueError, KeyError, TypeError):
+                run = str(record["run_branch"]) if status is RunStatus.RUNNING else ""
+            except (ValueError, KeyError, TypeError, RecursionError):
                 self.found.note(Damage.RUN_UNREADABLE, path, "it cannot be read")
                 continue
             ended = path.replace("begun.json", "ended.json") in self.sizes
-            if status is RunStatus.RUNNING and not ended:
-                run = record["run_branch"]
-                if run.startswith(PREFIX) and run.casefold() not in self.found.heads:
-                    self.found.note(Damage.RUN_BRANCH_MISSING, path, f"no branch '{run}'")
+            is_lost = run.startswith(PREFIX) and run.casefold() not in self.found.heads
+            if is_lost and not ended:
+                self.found.note(Damage.RUN_BRANCH_MISSING, path, f"no branch '{run}'")
 
     def _check_schema(self, digest: str) -> None:
         path = layout.schema_path(digest)

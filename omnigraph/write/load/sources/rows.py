@@ -108,7 +108,7 @@ def _to_record(line: bytes, stored: StoredType) -> bytes:
         return line
     try:
         found = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return line
     word = "edge" if isinstance(stored, EdgeType) else "type"
     own = json.dumps(stored.name).encode()
