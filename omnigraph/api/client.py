@@ -63,6 +63,8 @@ class Client(Closing):
         transport: "httpx.BaseTransport | None" = None,
     ) -> None:
         self.url = _checked(url)
+        if token == "":
+            raise InputError("the token is empty", hint="leave it out, or give that of the server")
         if token is not None and not (token.isascii() and token.isprintable()):
             raise InputError("the token contains characters that no token has")
         self._token = token
@@ -231,11 +233,11 @@ def _checked(url: str) -> str:
     parts = urlsplit(url)
     hint = "it looks like http://127.0.0.1:8080 or https://graph.example.org"
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"'{url}' is no address of a server", hint=hint)
+        raise InputError(f"'{url}' is not the address of a server", hint=hint)
     if parts.username is not None or parts.password is not None:
         raise InputError("the address of a server holds no password", hint="give a token")
     if parts.query or parts.fragment:
-        raise InputError(f"the address '{url}' goes on behind its path", hint=hint)
+        raise InputError(f"the address '{url}' has a query or a fragment", hint=hint)
     return url.rstrip("/")
 
 

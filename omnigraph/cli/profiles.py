@@ -174,7 +174,7 @@ def _tokens() -> dict[str, str]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
-        raise ConfigError(f"{path} is no file of tokens", hint="remove it, and log in again")
+        raise ConfigError(f"{path} is not a file of tokens", hint="remove it, and log in again")
     return found
 
 

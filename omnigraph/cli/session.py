@@ -304,7 +304,7 @@ _NAMING = (
     click.option("--as", "actor", metavar="ACTOR", help="Who does it."),
     json_option,
 )
-yes_option = click.option("--yes", is_flag=True, help="Do it, also at the server of a profile.")
+yes_option = click.option("--yes", is_flag=True, help="Also do it at the server of a profile.")
 
 
 def target_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -150,7 +150,7 @@ class _Reading:
         common = parse_budgets(top, "limits")
         for name, section in top.sections("graphs", _GRAPH).items():
             if GRAPH_ID.fullmatch(name) is None or name == CLUSTER:
-                section.note("is no name of a graph: use a-z, 0-9, - and _, and not 'cluster'")
+                section.note("cannot name a graph: use a-z, 0-9, - and _, and not 'cluster'")
             schema, catalog = self._schema(section)
             groups = [each.groups for each, to in rules.values() if name in to]
             queries = self._queries(section, catalog, {group for each in groups for group in each})

@@ -139,10 +139,10 @@ def _servers(client: ClientFile, path: Path, text: str | None) -> Mapping[str, A
         document = tomllib.loads(text) if client.is_toml else json.loads(text)
     except (ValueError, RecursionError) as wrong:
         kind = "TOML" if client.is_toml else "JSON"
-        raise InputError(f"{path} is no plain {kind}: {wrong}", hint=_PASTE) from None
+        raise InputError(f"{path} is not plain {kind}: {wrong}", hint=_PASTE) from None
     found = document.get(client.key, {}) if isinstance(document, dict) else None
     if not isinstance(found, dict):
-        raise InputError(f"'{client.key}' of {path} is no table", hint=_PASTE)
+        raise InputError(f"'{client.key}' of {path} is not a table", hint=_PASTE)
     return found
 
 

@@ -38,7 +38,7 @@ class Cursor:
         offset, _, rest = text.partition("~")
         asked, *commits = rest.split("~")
         if not (_OFFSET.fullmatch(offset) and asked):
-            raise InputError("this is no cursor of an answer", hint="copy it as it was given")
+            raise InputError("this is not the cursor of an answer", hint="copy it as it was given")
         if asked != question:
             hint = "send the arguments of the first call again, and the cursor with them"
             raise InputError("the cursor belongs to another question", hint=hint)

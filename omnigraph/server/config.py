@@ -119,7 +119,9 @@ class Config:
         """Return an alias by its name."""
         if name not in self.aliases:
             near = nearest_name(name, self.aliases)
-            known = f"the aliases are: {list_names(list(self.aliases))}" if self.aliases else None
+            known = "the file has none; write it below `aliases:`"
+            if self.aliases:
+                known = f"the aliases are: {list_names(list(self.aliases))}"
             hint = known if near is None else f"did you mean '{near}'?"
             raise ConfigError(f"{self.path} has no alias '{name}'", hint=hint)
         return self.aliases[name]

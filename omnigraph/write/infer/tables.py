@@ -49,7 +49,7 @@ def _frame(data: Any) -> pa.Table:  # noqa: ANN401 - of any library
     if isinstance(data, list) and all(isinstance(each, Mapping) for each in data):
         return _from_rows("<rows>", data)
     if not is_frame(data):
-        raise InputError(f"a {type(data).__name__} is no frame")
+        raise InputError(f"a {type(data).__name__} is not a frame")
     return to_stream(data).read_all()
 
 
@@ -80,7 +80,7 @@ def _file(path: Path) -> list[GivenTable]:
     except (pa.ArrowException, UnicodeError, MemoryError) as bad:
         raise UnreadableError(f"'{path}' cannot be read: {bad}") from None
     hint = f"files end in {', '.join(FILE_ENDINGS)}"
-    raise UnreadableError(f"'{path}' is of no format that can be imported", hint=hint)
+    raise UnreadableError(f"'{path}' has no format that can be imported", hint=hint)
 
 
 def _parquet(path: Path) -> pa.Table:
@@ -164,7 +164,7 @@ def _from_rows(place: str, rows: Iterable[object]) -> pa.Table:
     every = list(rows)
     for number, row in enumerate(every, 1):
         if not isinstance(row, Mapping):
-            raise UnreadableError(f"{place}: row {number} is no object")
+            raise UnreadableError(f"{place}: row {number} is not an object")
     names = list(dict.fromkeys(name for row in every for name in row))  # type: ignore[attr-defined]
     columns = {}
     for name in names:

@@ -209,9 +209,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON out of whatever Python has
 
 
 def _refuse(value: object) -> object:
-    raise InputError(
-        f"a {type(value).__name__} is no value of a row", hint="write it as JSON has it"
-    )
+    raise InputError(f"a row cannot hold a {type(value).__name__}", hint="write it as JSON has it")
 
 
 def is_uri(text: str) -> bool:
