@@ -201,7 +201,7 @@ def test_an_answer_without_the_costs_of_a_query_is_an_error() -> None:
 
 
 def test_numbers_with_too_many_digits_are_no_cursor_range_or_position() -> None:
-    assert "no cursor" in _refused(lambda: Cursor.read(f"{LONG}~abc", "abc"), InputError)
+    assert "not the cursor" in _refused(lambda: Cursor.read(f"{LONG}~abc", "abc"), InputError)
     assert asked_range({"range": f"bytes=0-{LONG}"}, "tag", 100) is None
     assert asked_range({"range": "bytes=0-٣"}, "tag", 100) is None
     assert TopicPosition.parse(f"Kafka-Position: c t 0:{LONG}") is None
