@@ -27,14 +27,17 @@ _SCALARS: tuple[object, ...] = (
     *("2024-01-31 12:00:60z", "0001-01-01T00:00:00+14:00", "base64:AAAA", "base64:A", "base64:é"),
     *("s3://b", "\ud800", "a\x00b", "x" * 10_000),
 )
-# What `json.dumps` does not write: numbers too long to be read, and deep lists and objects.
+# What `json.dumps` does not write: numbers too long to be read, and deep lists and objects. Empty
+# ones are here as well, because a list that several documents share would be changed in all.
 _RAW = {
     '"@long"': "9" * 5_000,
+    '"@list"': "[]",
+    '"@object"': "{}",
     '"@float"': "-1e99999",
     '"@lists"': "[" * 2_000 + "]" * 2_000,
     '"@objects"': '{"a":' * 2_000 + "1" + "}" * 2_000,
 }
-_MEMBERS: tuple[object, ...] = (*_SCALARS, "é\u2028", [], {}, [[]], *(key[1:-1] for key in _RAW))
+_MEMBERS: tuple[object, ...] = (*_SCALARS, "é\u2028", *(key[1:-1] for key in _RAW))
 _NAMES = ("", "a", "type", "data", "é", "\x00", "\ud800", "__class__", "x" * 300)
 
 
@@ -180,10 +183,12 @@ def _mutated(random: Random, pieces: list[str], language: Language) -> list[str]
 def _repeated(random: Random, cut: list[str]) -> str:
     """Return a piece very often, or nested deeply."""
     count = random.choice(_COUNTS)
+    # What was repeated before is repeated again, so that it has to be bounded here.
+    text = "".join(cut)[:_LONGEST]
     if random.random() < 0.5:
-        return "".join(cut) * count
+        return (text * count)[:_LONGEST]
     opening, closing = random.choice(_BRACKETS)
-    return opening * count + "".join(cut) + closing * random.choice((count, count - 1))
+    return opening * count + text + closing * random.choice((count, count - 1))
 
 
 def _split(random: Random, pieces: list[str], at: int) -> list[str]:

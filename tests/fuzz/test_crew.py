@@ -46,6 +46,13 @@ def test_the_input_of_a_death_is_made_again() -> None:
     assert [crew._given(Chunk("dotenv", 9, 8), place) for place in range(3)] == made
 
 
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_seed_makes_the_same_inputs_whatever_was_made_before(name: str) -> None:
+    made = [[TARGETS[name].make(random) for _ in range(60)] for random in (Random(3), Random(3))]
+
+    assert repr(made[0]) == repr(made[1])
+
+
 def test_a_target_meets_the_same_inputs_whichever_others_are_chosen() -> None:
     alone = list(campaign._chunks(["csv"], 5_000, 1))
     together = list(campaign._chunks(["schema", "csv"], 5_000, 1))
