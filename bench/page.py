@@ -176,7 +176,7 @@ def _ratios(state: str) -> str:
 
 
 def _load() -> str:
-    """Say whether others used the machine while the orders were measured."""
+    """Return whether others used the machine, in words, while the orders were measured."""
     run = stored("orders")
     load = None if run is None else run["findings"].get("load_average")
     if run is None or load is None or load < run["machine"]["cores"]:
@@ -256,7 +256,7 @@ def _peer_exponent(findings: dict[str, Any], sweep: str, operation: str) -> str:
 
 
 def _refused() -> str:
-    """Say how long the question takes at each size, in this process and on Spark."""
+    """Return how long the question takes at each size, in this process and on Spark."""
     findings, rows = _findings("spark_queries"), []
     for persons in (10_000, 40_000, 100_000):
         name = f"paths_to_older_{persons}"
@@ -276,7 +276,7 @@ def _marked(verdict: str) -> str:
 
 
 def run_in_words() -> str:
-    """Say which workloads are from the last run of all of them."""
+    """Return which workloads are from the last run of all of them."""
     last = last_run()
     if last is None:
         return "The workloads were run one by one.\n"
@@ -307,7 +307,7 @@ def _runs() -> str:
 
 
 def _campaigns() -> str:
-    """Say of each lane how much of it has run, on which commits, and what its last part said."""
+    """Return of each lane how much of it has run, on which commits, and what its last part said."""
     rows = []
     for name, found in _findings("campaign").items():
         commits = ", ".join(dict.fromkeys(part["commit"] for part in found["parts"]))

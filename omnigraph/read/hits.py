@@ -317,7 +317,7 @@ def _vector(
 def _hits(
     types: _Types, question: SearchQuestion, found: _Rankings, nodes: list[_Found]
 ) -> Iterator[SearchHit]:
-    """Return hits in the order of their nodes; the rows of each type are read together."""
+    """Yield hits in the order of their nodes; the rows of each type are read together."""
     rows: dict[_Found, Mapping[str, Any]] = {}
     stored_types = {stored.name: stored for stored, _ in types}
     for stored, table in types:

@@ -115,7 +115,7 @@ class Share:
     def batches(
         self, columns: Sequence[str], where: pc.Expression | None = None
     ) -> Iterable[pa.RecordBatch]:
-        """Return the rows, or those that meet a condition, batch by batch."""
+        """Yield the rows, or those that meet a condition, batch by batch."""
         table = self.place.open()
         dataset = table.dataset
         if not self.fragments and self.sought is None:
