@@ -260,11 +260,14 @@ def _records(
 ) -> Iterator[tuple[StoredType, Mapping[str, Any]]]:
     from omnigraph.export.network import pick_types
 
+    # Of one commit, so that the rows are of the types that they are read by.
+    commit = backend.pin(operation.place).commit_id
+    operation = msgspec.structs.replace(operation, branch=None, snapshot=commit)
     catalog = backend.catalog(operation)
     names = [each.name for each in pick_types(catalog, operation.types, operation.edges)]
     if not names:
         return iter(())
-    rows = ExportRows(branch=operation.branch, snapshot=operation.snapshot, type_names=names)
+    rows = ExportRows(snapshot=commit, type_names=names)
     return (record_of(line, catalog) for line in split(backend.stream(rows, options)))
 
 

@@ -102,9 +102,9 @@ class _Root(click.Group):
         except OSError as failed:
             reason = failed.strerror or type(failed).__name__
             where = "" if failed.filename is None else f"'{failed.filename}': "
-            error = UnreadableError(f"a file cannot be used: {where}{reason}")
-            show_error(error, as_json=as_json)
-            ctx.exit(exit_code(error))
+            unusable = UnreadableError(f"a file cannot be used: {where}{reason}")
+            show_error(unusable, as_json=as_json)
+            ctx.exit(exit_code(unusable))
         except KeyboardInterrupt:
             # Ctrl-C ends the Java of a Spark session as well, about which the session would warn.
             warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark", RuntimeWarning)
