@@ -290,7 +290,8 @@ class _Checking:
         for path in names:
             try:
                 record = json.loads(self._object(path) or b"")
-                status = RunStatus(record["status"])
+                # Who claims the end of a run notes the status alone.
+                status = RunStatus(record["status"] if isinstance(record, dict) else record)
                 run = str(record["run_branch"]) if status is RunStatus.RUNNING else ""
             except (ValueError, KeyError, TypeError):
                 self.found.note(Damage.RUN_UNREADABLE, path, "it cannot be read")
