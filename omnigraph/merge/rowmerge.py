@@ -103,7 +103,7 @@ def _merged(type_merge: TypeMerge, diffs: SideDiffs, terms: Terms) -> MergedType
         nothing = TypeChange(stored, arrow_schema(stored).empty_table())
         return MergedType(nothing, dict.fromkeys(Op, 0), adopts=False)
     their_side = SideChanges.of(theirs)
-    if ours is None or not pc.any(pc.is_in(theirs.ids, value_set=ours.ids)).as_py():
+    if ours is None or not pc.any(pc.is_in(their_side.ids, value_set=ours.ids)).as_py():
         alone = ours is None or not len(ours)
         return MergedType(TypeChange(stored, *their_side.change), their_side.counts, adopts=alone)
     threeway = Threeway(stored, terms)

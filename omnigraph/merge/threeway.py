@@ -60,6 +60,12 @@ class SideChanges:
         }
 
     @property
+    def ids(self) -> pa.Array:
+        """The ids of all rows that the side changed, without those that were only moved."""
+        parts = (self.inserted, self.deleted, self.after)
+        return pa.concat_arrays([ids_of(each) for each in parts])
+
+    @property
     def change(self) -> tuple[pa.Table, pa.Array]:
         """The rows that the side leaves, and the ids that it removes."""
         return pa.concat_tables([self.inserted, self.after]), ids_of(self.deleted)

@@ -187,6 +187,14 @@ class Table:
         with report_as(f"cannot count {self.path}"):
             return int(self.dataset.count_rows(filter=where))
 
+    def scan_few(self, columns: Sequence[str], where: pc.Expression, most: int) -> pa.Table | None:
+        """Return the rows that meet a condition, or None when there are more than `most`."""
+        if most < 0:
+            return None
+        with report_as(f"cannot read {self.path}"):
+            found = self.dataset.to_table(columns=_listed(columns), filter=where, limit=most + 1)
+        return found if found.num_rows <= most else None
+
     def scan(
         self, columns: Sequence[str] | None = None, where: pc.Expression | None = None
     ) -> pa.Table:

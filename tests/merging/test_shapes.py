@@ -8,6 +8,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import BranchNotFoundError, MergeConflictsError, OmniGraphError
+from omnigraph.merge.threeway import Threeway
 from omnigraph.storage.table import Table
 from tests.changes.meanwhile import READY, STAGED, meanwhile
 from tests.changes.town import content, do, rows
@@ -315,3 +316,20 @@ def test_what_a_merge_left_is_read_like_any_other_commit(graph: Graph, tmp_path:
 
     assert graph.query(text).to_dicts() == [{"a": "cy", "b": "ada"}]
     assert open_graph(graph.uri, read_only=True).query(text).to_dicts() == [{"a": "cy", "b": "ada"}]
+
+
+def test_rows_that_both_sides_only_moved_are_not_taken_for_changed(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = range(12)  # so many small fragments are joined, with the rows that were there before
+    part(graph, [person(f"o{n}") for n in many], [person(f"t{n}") for n in many])
+    before = {*ages(graph), *ages(graph, THEIRS)}
+
+    def compared(*_: object) -> object:
+        raise AssertionError("rows were compared that nobody changed")
+
+    monkeypatch.setattr(Threeway, "merged", compared)
+    graph.merge(THEIRS, OURS, strict=True)
+
+    assert {*ages(graph)} == before
+    assert len(before) == len(rows(graph, "Person", THEIRS)) + len(many)

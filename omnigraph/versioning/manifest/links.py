@@ -24,10 +24,9 @@ class Link:
 
 def links_between(at: Table, versions: tuple[int, int], most: int) -> dict[str, Link] | None:
     """Return the links of all commits from one version to another; None for more than `most`."""
-    where, fresh = is_between(versions), fresh_between(at, versions)
-    if at.count_where(where) + len(fresh) > most:
-        return None
-    return _links(at.scan(_COLUMNS, where)) | _links_of(fresh.values())
+    fresh = fresh_between(at, versions)
+    rows = at.scan_few(_COLUMNS, is_between(versions), most - len(fresh))
+    return None if rows is None else _links(rows) | _links_of(fresh.values())
 
 
 def links_of(at: Table, ids: Collection[str]) -> dict[str, Link]:

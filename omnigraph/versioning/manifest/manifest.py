@@ -253,10 +253,11 @@ class Manifest:
 
         Whoever walks history has to keep them: there may be more than the cache holds.
         """
-        where, fresh = is_between(versions), fresh_between(at, versions)
-        if at.count_where(where) + len(fresh) > limit:
+        fresh = fresh_between(at, versions)
+        rows = at.scan_few(_COLUMNS, is_between(versions), limit - len(fresh))
+        if rows is None:
             return None
-        found = self._decoded(at.scan(_COLUMNS, where)) | fresh
+        found = self._decoded(rows) | fresh
         self._cache.add(found.values())
         return found
 
