@@ -93,7 +93,7 @@ bench: $(PEERS) ## Measure all workloads beside peers, table ratios and figures,
 campaign: $(STAMP) ## All long forms one after the other, with a line of summary each; takes hours
 	$(BIN)/python -m tests.campaign
 
-fuzz: $(STAMP) ## The long fuzz of both languages: a million inputs
+fuzz: $(STAMP) ## The long fuzz: a million inputs for each parser, checker and file reader
 	$(BIN)/python -m tests.fuzz.campaign --inputs 1000000
 
 crashes: $(STAMP) ## The long crash campaign: ten thousand cuts

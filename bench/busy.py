@@ -59,6 +59,7 @@ def main() -> None:
     options.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
     options.add_argument("--seconds", type=float, default=60, help="of agents and inserters")
     options.add_argument("--earlier", type=Path, help="the folder of an older release")
+    options.add_argument("--turns", type=int, default=TURNS, help="of both releases")
     options.add_argument("--no-store", action="store_true")
     options.add_argument("--json", action="store_true", help="print and do not store")
     chosen = options.parse_args()
@@ -66,7 +67,12 @@ def main() -> None:
         "rush": _rush,
         "agents": partial(_agents, seconds=chosen.seconds),
         "inserts": partial(_inserts, seconds=chosen.seconds),
-        "earlier": partial(_beside_earlier, earlier=chosen.earlier, seconds=chosen.seconds),
+        "earlier": partial(
+            _beside_earlier,
+            earlier=chosen.earlier,
+            seconds=chosen.seconds,
+            turns=chosen.turns,
+        ),
     }
     parts = chosen.parts or (PARTS if chosen.earlier is None else (*PARTS, "earlier"))
     if "earlier" in parts and chosen.earlier is None:
@@ -142,6 +148,8 @@ def _rush_round(folder: Path, processes: int, turn: int) -> dict[str, float]:
 
 
 def _middle(found: list[float]) -> Derived:
+    if len(found) == 1:
+        return Derived(found[0], found[0], found[0])
     low, median, high = statistics.quantiles(found, n=4, method="inclusive")
     return Derived(median, low, high)
 
@@ -257,21 +265,23 @@ def _agents(folder: Path, seconds: float) -> Findings:
     yield from _spread("agents_merge", times)
 
 
-def _beside_earlier(folder: Path, earlier: Path, seconds: float) -> Findings:
+def _beside_earlier(folder: Path, earlier: Path, seconds: float, turns: int) -> Findings:
     """Let our agents work in turn with those of an older release, on this machine."""
     (folder / "bench").symlink_to(Path(__file__).parent)
     ours = Path(inspect.getfile(Graph)).parents[2]
-    turns = [
-        [_agents_of(release, folder, seconds) for release in (ours, earlier)] for _ in range(TURNS)
+    every = [
+        [_agents_of(release, folder, seconds) for release in (ours, earlier)] for _ in range(turns)
     ]
+    yield "earlier_turns_and_seconds", [turns, seconds]
     for name, over in (("merges_per_minute", 1), ("processor_s_per_merge", -1)):
-        found = [[each[f"agents_{name}"] for each in both] for both in turns]
+        found = [[each[f"agents_{name}"] for each in both] for both in every]
         yield f"earlier_{name}", statistics.median(theirs for _, theirs in found)
+        yield f"beside_earlier_{name}", statistics.median(own for own, _ in found)
         ratios = [(own / theirs) ** over for own, theirs in found]
         yield f"agents_{name}_over_earlier", _middle(ratios)
     yield (
         "earlier_merge_p99_over_p50",
-        statistics.median(theirs["agents_merge_p99_over_p50"] for _, theirs in turns),
+        statistics.median(theirs["agents_merge_p99_over_p50"] for _, theirs in every),
     )
 
 

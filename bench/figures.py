@@ -238,7 +238,10 @@ FIGURES: tuple[Figure, ...] = (
         )
         for name, what in {
             "two_hops": "who is two hops from one person, counted once",
-            **{f"within_{hops}_hops": f"who is within {hops} hops" for hops in range(1, 5)},
+            **{
+                f"within_{hops}_hops": f"who is within {hops} hop{'s' * (hops > 1)}"
+                for hops in range(1, 5)
+            },
         }.items()
     ),
     *(
@@ -414,7 +417,7 @@ FIGURES: tuple[Figure, ...] = (
             (f"{each}_spark_over_raw_spark", f"{each[:2]}, over Spark SQL by hand", 1.5, "×")
             for each in _QUESTIONS
         ),
-        ("paths_to_older_100000_spark", "58M paths, which one process refuses", 120_000),
+        ("paths_to_older_100000_spark", "58M paths of two edges, each a row, on Spark", 120_000),
     ),
     *_of(
         "Fleet",

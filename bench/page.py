@@ -1,4 +1,7 @@
-"""Page: docs/benchmarks.md with its charts, made from the stored runs alone."""
+"""Page: docs/benchmarks.md with its charts, and what docs/comparison.md has of it.
+
+All of it is made from the stored runs alone.
+"""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -27,6 +30,19 @@ _GROWTH = (
     charts.Series("×100 history", "#7c3aed"),
     charts.Series("×100 history, peer", "#c4b5fd"),
 )
+# What docs/comparison.md shows: of each peer, where it is quicker and where it is not.
+_COMPARED = (
+    ("LanceDB", "hybrid search"),
+    ("Ladybug", "men of london dining"),
+    ("Ladybug", "two hop paths by age"),
+    ("Ladybug", "two hops"),
+    ("Ladybug", "within 4 hops"),
+    ("Doltlite", "new branch of 100k rows"),
+    ("Doltlite", "100 of 100k rows changed, one commit"),
+    ("Doltlite", "diff of 200 changed rows of 100k"),
+    ("Doltlite", "merge, 100 rows changed on both sides"),
+)
+_MARK = "<!-- made by python -m bench --page -->\n"
 _PEER_OF = {
     "point_read": "lance",
     "filtered_count": "duckdb",
@@ -87,8 +103,7 @@ _SPARK = """\
 All questions are also answered on Spark, with the same rows in the same order. Starting a job alone
 takes longer than most answers, so Spark is for questions that are too large for one process. The
 question here compares the two ends of every path of two edges, so that every path is a row. One
-process makes them in blocks and keeps what the answer needs; a run that was stored before it did so
-says *refused* where there were more than 50 million.
+process makes them in blocks and keeps what the answer needs.
 """
 _CAMPAIGNS = """\
 The long forms of the tests (`make campaign`): random inputs, cuts, kills, races, histories and
@@ -99,6 +114,7 @@ queries against models. A lane may run in parts, each with seeds of its own and 
 def main() -> None:
     """Write the page and its charts."""
     (DOCS / "benchmarks.md").write_text(page())
+    (DOCS / "comparison.md").write_text(comparison())
     (DOCS / QUESTIONS_CHART).write_text(questions_chart())
     (DOCS / GROWTH_CHART).write_text(growth_chart())
 
@@ -124,6 +140,12 @@ def page() -> str:
         parts.append(f"## Campaigns\n\n{_CAMPAIGNS}\n{_campaigns()}")
     parts.append(f"## Runs\n\n{run_in_words()}\n{_runs()}")
     return "\n".join(parts)
+
+
+def comparison() -> str:
+    """Return docs/comparison.md with the table between its marks made anew."""
+    before, _, after = (DOCS / "comparison.md").read_text().split(_MARK)
+    return f"{before}{_MARK}{_compared()}{_MARK}{after}"
 
 
 def questions_chart() -> str:
@@ -173,6 +195,22 @@ def _ratios(state: str) -> str:
         for each in pairs(state)
     ]
     return _rows(("what", "OmniGraph", "peer", "takes", "peer over ours"), rows)
+
+
+def _compared() -> str:
+    """Return what the peers of the comparison take, beside OmniGraph."""
+    found = {
+        (each.beside.peer, each.beside.what, state): each
+        for state in ("warm", "cold")
+        for each in pairs(state)
+    }
+    rows = [
+        (peer, what, state, found[peer, what, state].ours, found[peer, what, state].theirs)
+        for peer, what in _COMPARED
+        for state in ("warm", "cold")
+        if (peer, what, state) in found
+    ]
+    return _rows(("peer", "what", "process", "OmniGraph", "peer"), rows)
 
 
 def _load() -> str:

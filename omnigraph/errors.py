@@ -785,10 +785,12 @@ class DeniedError(OmniGraphError):
 
     code = "denied"
 
-    def __init__(self, actor: str | None, action: str, branch: str | None = None) -> None:
+    def __init__(
+        self, actor: str | None, action: str, branch: str | None = None, *, hint: str | None = None
+    ) -> None:
         about = f"'{action}'" if branch is None else f"'{action}' on '{branch}'"
         allowed = f"{about} without an actor" if actor is None else f"'{actor}' to {about}"
-        super().__init__(f"the policy does not allow {allowed}")
+        super().__init__(f"the policy does not allow {allowed}", hint=hint)
         self.actor = actor
         self.action = action
         self.branch = branch

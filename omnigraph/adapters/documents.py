@@ -260,5 +260,5 @@ def _checked(catalog: Catalog, layout: Layout) -> NodeType:
     if stored.key != (layout.key,):
         raise InputError(f"'{layout.key}' is not the key of {layout.type}")
     if not isinstance(stored.properties[layout.vector].type, VectorType):
-        raise InputError(f"{layout.type}.{layout.vector} is no Vector")
+        raise InputError(f"{layout.type}.{layout.vector} is not a Vector")
     return stored

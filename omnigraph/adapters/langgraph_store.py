@@ -276,7 +276,8 @@ def _fits(value: object, wanted: object) -> bool:
 
 def _compared(value: Any, test: str, other: Any) -> bool:  # noqa: ANN401 - values of JSON
     if test not in _TESTS:
-        raise InputError(f"'{test}' is no test of a filter", hint=f"there are {', '.join(_TESTS)}")
+        hint = f"expected one of {', '.join(_TESTS)}"
+        raise InputError(f"unknown operator '{test}' in a filter", hint=hint)
     if test in ("$eq", "$ne"):
         return bool(_TESTS[test](value, other))
     comparable = isinstance(value, int | float) and isinstance(other, int | float)

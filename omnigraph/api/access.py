@@ -133,7 +133,7 @@ class Access:
             extra={**asked, "decision": told, "rule": decision.rule_id},
         )
         if not decision.allowed:
-            raise DeniedError(self.actor, action, name)
+            raise DeniedError(self.actor, action, name, hint=decision.hint)
 
     def check(self, branch: str, action: Action) -> None:
         """Raise unless the actor may do this to a branch, and it is there."""

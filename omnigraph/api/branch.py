@@ -383,5 +383,5 @@ class Branch(View):
     def _refuse_expect(self) -> None:
         """Raise if `expect` is set; loads and reverts do not honour it."""
         if self._expect is not None:
-            hint = "take the branch without it for this"
+            hint = "use a branch without it: graph.branch(name)"
             raise InputError("'expect' is not for loads and reverts", hint=hint)

@@ -63,6 +63,8 @@ class Client(Closing):
         transport: "httpx.BaseTransport | None" = None,
     ) -> None:
         self.url = _checked(url)
+        if token == "":
+            raise InputError("the token is empty", hint="leave it out, or give that of the server")
         if token is not None and not (token.isascii() and token.isprintable()):
             raise InputError("the token contains characters that no token has")
         self._token = token
@@ -231,11 +233,11 @@ def _checked(url: str) -> str:
     parts = urlsplit(url)
     hint = "it looks like http://127.0.0.1:8080 or https://graph.example.org"
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"'{url}' is no address of a server", hint=hint)
+        raise InputError(f"'{url}' is not the address of a server", hint=hint)
     if parts.username is not None or parts.password is not None:
         raise InputError("the address of a server holds no password", hint="give a token")
     if parts.query or parts.fragment:
-        raise InputError(f"the address '{url}' goes on behind its path", hint=hint)
+        raise InputError(f"the address '{url}' has a query or a fragment", hint=hint)
     return url.rstrip("/")
 
 
@@ -295,7 +297,7 @@ def _pieces(answer: "httpx.Response") -> Iterator[bytes]:
 def _json(answer: _Answer) -> Json:
     try:
         found: Json = json.loads(answer.content)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _not_ours(answer) from None
     return found
 
@@ -312,11 +314,14 @@ def error_of(status: int, body: bytes, source: Source | None) -> OmniGraphError:
     if found is None:
         return RemoteError(f"the server answered with status {status}")
     try:
-        known = error_from_json(found, source)
-    except (KeyError, TypeError, ValueError, IndexError):
-        known = None
-    if known is not None:
-        return known
+        error = error_from_json(found, source) or _error_by_status(status, found)
+        json.dumps([error.render(), error.to_json()])
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return _error_by_status(status, {"error": found["error"]})
+    return error
+
+
+def _error_by_status(status: int, found: dict[str, Any]) -> OmniGraphError:
     error = _BY_STATUS.get(status, RemoteError).from_json(found)
     if isinstance(found.get("code"), str):
         error.code = found["code"]
@@ -327,7 +332,7 @@ def _detail(body: bytes) -> dict[str, Any] | None:
     """Return all that an answer tells of an error; None when it is no such answer."""
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or not isinstance(found.get("error"), str):
         return None

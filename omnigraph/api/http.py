@@ -87,7 +87,7 @@ class HttpBackend:
     @property
     def actor(self) -> NoReturn:
         """Raise UnavailableError: the server knows by the token who acts, and does not say."""
-        raise UnavailableError("the server alone knows for whom the token stands")
+        raise UnavailableError("only the server knows whose token this is")
 
     def acting_as(self, actor: str | None) -> NoReturn:
         """Raise UnavailableError: the server knows by the token who acts."""

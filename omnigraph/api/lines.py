@@ -248,7 +248,7 @@ def _framed(
     if rows is not None:
         return f"<{stored.name}>", row_lines(rows, stored.name, catalog)
     if not is_frame(frame):
-        raise InputError(f"a {type(frame).__name__} is no frame")
+        raise InputError(f"a {type(frame).__name__} is not a frame")
     if hasattr(frame, "mapInArrow"):
         frame = frame.toArrow()
     return f"<{stored.name}>", _rows(stored, to_stream(frame))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Self
 
 from omnigraph.api.operation import Document
-from omnigraph.errors import Json
+from omnigraph.errors import Json, RemoteError
 from omnigraph.frozen import dataclass
 from omnigraph.query.plan import ReadPlan
 from omnigraph.query.planning.explain import explain_json, explain_text, operator_text
@@ -156,20 +156,23 @@ class Profile:
         from omnigraph.read.road import Road
 
         table = table_of(stream)
-        metadata = dict(table.schema.metadata)
-        about = json.loads(metadata.pop(_METADATA))
-        costs = tuple(
-            Cost(
-                tuple(each["operators"]),
-                each["rows"],
-                each["ms"],
-                each["bytes_read"],
-                each.get("expected_rows"),
+        metadata = dict(table.schema.metadata or {})
+        try:
+            about = json.loads(metadata.pop(_METADATA))
+            costs = tuple(
+                Cost(
+                    tuple(each["operators"]),
+                    each["rows"],
+                    each["ms"],
+                    each["bytes_read"],
+                    each.get("expected_rows"),
+                )
+                for each in about["operators"]
             )
-            for each in about["operators"]
-        )
-        rows = table.replace_schema_metadata(metadata or None)
-        return cls(Result(about["query_name"], rows), Road(about["road"]), costs)
+            name, road = about["query_name"], Road(about["road"])
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+            raise RemoteError("the answer says nothing of what the query cost") from None
+        return cls(Result(name, table.replace_schema_metadata(metadata or None)), road, costs)
 
     def to_json(self) -> dict[str, Json]:
         """Return the road and the costs as JSON."""

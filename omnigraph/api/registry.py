@@ -14,7 +14,7 @@ from omnigraph.errors import (
     SourceError,
     UnreadableError,
 )
-from omnigraph.files.bytes import file_bytes
+from omnigraph.files.bytes import file_bytes, is_there
 from omnigraph.files.yaml import Section
 from omnigraph.frozen import dataclass
 from omnigraph.query.stored import StoredQueries, StoredQuery, parse_stored
@@ -114,7 +114,7 @@ def _placed(source: Source, problem: Problem) -> FileProblem:
 
 def _files(place: Path, problems: list[FileProblem]) -> list[Path]:
     """Return the files of queries at a path: itself, or those of a folder."""
-    if not place.is_dir():
+    if not is_there(place) or not place.is_dir():
         return [place]
     found = sorted(each for each in place.iterdir() if each.suffix == SUFFIX)
     if not found:

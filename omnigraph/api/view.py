@@ -323,8 +323,10 @@ def place_of(place: Place) -> str:
     """Return the name of a branch or the id of a commit."""
     name: object = place.place if isinstance(place, View) else place
     if not isinstance(name, str):
-        hint = "name a branch, a tag or a commit, or pass a handle on one"
-        raise InputError(f"a {type(name).__name__} is no place of a graph", hint=hint)
+        hint = "give its name or id, or a handle on it"
+        raise InputError(
+            f"expected a branch, a tag or a commit, found a {type(name).__name__}", hint=hint
+        )
     return name
 
 

@@ -70,7 +70,7 @@ class Naming:
         for name, graph in graphs.items():
             if graph.uri.rstrip("/") == uri.rstrip("/"):
                 return _named(name, graph)
-        return Address(uri, os.environ.get(TOKEN_VARIABLE))
+        return Address(uri, os.environ.get(TOKEN_VARIABLE) or None)
 
 
 def remember_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
@@ -97,7 +97,7 @@ def given_config() -> "Config | None":
 def _named(name: str, graph: "GraphConfig") -> Address:
     variable = graph.bearer_token_env
     own = None if variable is None else os.environ.get(variable)
-    address = Address(graph.uri, own or os.environ.get(TOKEN_VARIABLE))
+    address = Address(graph.uri, own or os.environ.get(TOKEN_VARIABLE) or None)
     if not address.is_remote:
         return Address(graph.uri)
     if variable is not None and address.token is None:

@@ -18,7 +18,10 @@ def layout_options(command: _Command) -> _Command:
         "paths", nargs=-1, required=True, metavar="FILE...", shell_complete=completing.files
     )
     check = click.option(
-        "--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if any would."
+        "--check",
+        "only_check",
+        is_flag=True,
+        help="Write nothing; exit with 1 if a file would change.",
     )
     return paths(check(command))
 

@@ -127,12 +127,12 @@ def omnigraph() -> None:
 def version(as_json: bool) -> None:
     """Print the version."""
     from omnigraph.cli.output import show_json
-    from omnigraph.storage.layout import FORMAT
+    from omnigraph.storage.layout import NEWEST_FORMAT
 
     if as_json:
-        show_json({"version": __version__, "format_version": FORMAT})
+        show_json({"version": __version__, "format_version": NEWEST_FORMAT})
     else:
-        click.echo(f"omnigraph {__version__} (graph format {FORMAT})")
+        click.echo(f"omnigraph {__version__} (graph format {NEWEST_FORMAT})")
 
 
 def main() -> None:

@@ -171,10 +171,10 @@ def _tokens() -> dict[str, str]:
         raise ConfigError(f"other users can read {path}", hint=f"run chmod 600 {path}")
     try:
         found = json.loads(file_bytes(path))
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
-        raise ConfigError(f"{path} is no file of tokens", hint="remove it, and log in again")
+        raise ConfigError(f"{path} is not a file of tokens", hint="remove it, and log in again")
     return found
 
 

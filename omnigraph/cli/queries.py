@@ -117,7 +117,7 @@ def _single(given: tuple[str, ...], named: Mapping[str, object]) -> dict[str, st
         name, equals, value = each.partition("=")
         name = name.removeprefix("$")
         if not (equals and name):
-            raise click.UsageError(f"'{each}' is no parameter; expected --param NAME=VALUE")
+            raise click.UsageError(f"expected --param NAME=VALUE, found '{each}'")
         if name in found or name in named:
             raise click.UsageError(f"the parameter '{name}' is given twice")
         found[name] = value
@@ -197,7 +197,7 @@ def read_params(text: str | None, path: str | None = None) -> dict[str, object]:
     except (ValueError, RecursionError) as bad:
         raise _not_params(f"the parameters are not JSON: {bad}") from None
     if not isinstance(found, dict):
-        raise _not_params("the parameters are no JSON object")
+        raise _not_params("the parameters are not a JSON object")
     return found
 
 

@@ -304,7 +304,7 @@ _NAMING = (
     click.option("--as", "actor", metavar="ACTOR", help="Who does it."),
     json_option,
 )
-yes_option = click.option("--yes", is_flag=True, help="Do it, also at the server of a profile.")
+yes_option = click.option("--yes", is_flag=True, help="Also do it at the server of a profile.")
 
 
 def target_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -394,11 +394,13 @@ def read_queries(path: str) -> Source:
 
 def find_queries(path: str) -> str:
     """Return the path of a `.gq` file, which may also lie below a query root of omnigraph.yaml."""
-    if path == "-" or Path(path).exists():
+    from omnigraph.files.bytes import is_there
+
+    if path == "-" or is_there(Path(path)):
         return path
     config = given_config()
     found = None if config is None else config.query_file(path)
-    return path if found is None or not found.exists() else str(found)
+    return path if found is None or not is_there(found) else str(found)
 
 
 def read_text(path: str) -> str:

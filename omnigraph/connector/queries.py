@@ -111,7 +111,7 @@ def pin_query(options: SourceOptions) -> PinnedQuery:
     given = options.get("params") or "{}"
     try:
         params = json.loads(given)
-    except ValueError:
+    except (ValueError, RecursionError):
         params = None
     if not isinstance(params, dict):
         hint = """write it as {"age": 30}"""

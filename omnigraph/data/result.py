@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.drawing import draw_table
-from omnigraph.errors import InputError, Json, UnavailableError
+from omnigraph.data.values.soundness import check_sound_table
+from omnigraph.errors import InputError, Json, RemoteError, UnavailableError
 from omnigraph.frozen import dataclass
 from omnigraph.html import html_table, notebook_part
 from omnigraph.look.words import counted
@@ -310,16 +311,23 @@ def _to_text(value: object) -> str:
 
 
 def table_of(stream: bytes) -> pa.Table:
-    """Return the rows of an Arrow IPC stream."""
-    with pa.ipc.open_stream(stream) as reader:
-        return reader.read_all()
+    """Return the rows of an Arrow IPC stream; raise RemoteError when it is none."""
+    try:
+        with pa.ipc.open_stream(stream) as reader:
+            table = reader.read_all()
+        check_sound_table(table)
+        _ = table.schema.names  # raises for those that are not UTF-8
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as bad:
+        reason = str(bad).partition("\n")[0]
+        raise RemoteError(f"the rows of the answer cannot be read: {reason}") from None
+    return table
 
 
 def result_of(query_name: str, stream: bytes) -> Result:
     """Return the result of an Arrow IPC stream, which may say which commit was read."""
     table = table_of(stream)
     noted = (table.schema.metadata or {}).get(_COMMIT)
-    commit = None if noted is None else noted.decode()
+    commit = None if noted is None else noted.decode(errors="replace")
     return Result(query_name, table.replace_schema_metadata(None), commit)
 
 

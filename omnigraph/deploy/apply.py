@@ -79,7 +79,7 @@ def approve(
     ledger = Ledger.at(storage)
     plan = make_plan(ledger, storage, definition)
     if plan.digest != digest:
-        message = "the plan that was seen is not the plan of now: something moved since"
+        message = "the plan that was seen is out of date: something moved since"
         raise DeploymentMovedError(message, hint=f"look at plan {plan.digest}, then approve that")
     if resource not in plan.to_approve:
         message = f"the plan deletes and drops nothing of '{resource}': there is nothing to approve"

@@ -32,7 +32,7 @@ from omnigraph.errors import (
     SchemaError,
     UnreadableError,
 )
-from omnigraph.files.bytes import file_bytes
+from omnigraph.files.bytes import file_bytes, is_there
 from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action
@@ -150,7 +150,7 @@ class _Reading:
         common = parse_budgets(top, "limits")
         for name, section in top.sections("graphs", _GRAPH).items():
             if GRAPH_ID.fullmatch(name) is None or name == CLUSTER:
-                section.note("is no name of a graph: use a-z, 0-9, - and _, and not 'cluster'")
+                section.note("cannot name a graph: use a-z, 0-9, - and _, and not 'cluster'")
             schema, catalog = self._schema(section)
             groups = [each.groups for each, to in rules.values() if name in to]
             queries = self._queries(section, catalog, {group for each in groups for group in each})
@@ -281,15 +281,15 @@ class _Reading:
             section.report(key, f"is '{text}', which leaves the folder of the deployment")
             return None
         path = self.folder / given
+        if not is_there(path):
+            section.report(key, f"is '{text}', and there is no such file")
+            return None
         places = [path, *(path.iterdir() if path.is_dir() else ())]
         for place in places:
             if not place.resolve().is_relative_to(self.folder.resolve()):
                 name = place.relative_to(self.folder)
                 section.report(key, f"leads out of the folder by the link '{name}'")
                 return None
-        if not path.exists():
-            section.report(key, f"is '{text}', and there is no such file")
-            return None
         if path.is_dir() and not any(each.suffix == SUFFIX for each in path.iterdir()):
             section.report(key, f"is '{text}', a folder without any {SUFFIX} file")
             return None

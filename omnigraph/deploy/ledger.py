@@ -8,12 +8,14 @@
 Nothing is ever changed. The one flip is to create the next number: of two who try, one wins.
 """
 
-import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, field
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
+
+import msgspec
 
 from omnigraph.deploy.definition import Definition
 from omnigraph.deploy.revision import Revision, canonical, decode, digest_of
@@ -30,6 +32,7 @@ from omnigraph.storage.store import Store, store_at
 
 ROOT = "__cluster"
 _SHORTEST = 4
+_NUMBERED = re.compile(r"([0-9]{1,18})\.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,16 @@ class Entry:
         return {**found, "removed": sorted(self.removed)}
 
 
+class _StoredEntry(msgspec.Struct, forbid_unknown_fields=True):
+    number: int
+    revision: str
+    kind: str
+    actor: str | None
+    at: str
+    id: str
+    removed: dict[str, str | None] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """What a deployment was and is, in its storage."""
@@ -67,7 +80,7 @@ class Ledger:
     def current(self) -> Entry | None:
         """Return the entry that serves; None before the first apply."""
         names = self.store.objects.names(f"{ROOT}/serving")
-        numbers = [int(name.removesuffix(".json")) for name in names]
+        numbers = [int(found[1]) for name in names if (found := _NUMBERED.fullmatch(name))]
         return self._entry(max(numbers)) if numbers else None
 
     def serving(self) -> Entry:
@@ -171,8 +184,15 @@ class Ledger:
         return data
 
     def _entry(self, number: int) -> Entry | None:
-        data = self.store.objects.read(_serving(number))
-        return None if data is None else Entry(**json.loads(data))
+        path = _serving(number)
+        data = self.store.objects.read(path)
+        if data is None:
+            return None
+        try:
+            found = msgspec.json.decode(data, type=_StoredEntry)
+        except (msgspec.DecodeError, ValueError, RecursionError) as failed:
+            raise StorageError(f"{path} cannot be read: {failed}") from None
+        return Entry(**msgspec.structs.asdict(found))
 
     def _create(self, path: str, data: bytes) -> bool:
         is_new = self.store.objects.create(path, data)

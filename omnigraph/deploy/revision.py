@@ -66,8 +66,18 @@ def encode(definition: Definition) -> Revision:
 
 
 def decode(data: bytes, text_of: Callable[[str], bytes]) -> Definition:
-    """Return the definition of a document; `text_of` reads a text by its digest."""
-    document = json.loads(data)
+    """Return the definition of a document; `text_of` reads a text by its digest.
+
+    Raises StorageError for what is no such document, and FormatError for that of a newer release.
+    """
+    try:
+        return _decoded(json.loads(data), text_of)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as failed:
+        hint = "apply the deployment again"
+        raise StorageError("the revision of a deployment cannot be read", hint=hint) from failed
+
+
+def _decoded(document: Mapping[str, Any], text_of: Callable[[str], bytes]) -> Definition:
     if document["version"] != VERSION:
         message = f"the revision has version {document['version']}, which a newer release wrote"
         raise FormatError(message, hint="upgrade omnigraph")

@@ -107,7 +107,7 @@ class Service:
     def _json(self, answer: "httpx.Response") -> object:
         try:
             found: object = answer.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             raise EmbeddingError(f"{self.host} did not answer with JSON") from None
         return found
 
@@ -150,7 +150,7 @@ class HttpEmbedder:
         answer = self.service.post(self.wire.path, self.wire.body(texts, dimension, task))
         try:
             return unit_vectors(self.wire.rows(answer), (len(texts), dimension), self.model)
-        except (LookupError, TypeError, ValueError):
+        except (LookupError, TypeError, ValueError, OverflowError):
             raise EmbeddingError(f"{self.model} returned an answer without vectors") from None
 
 
@@ -187,7 +187,7 @@ def _reason(answer: "httpx.Response") -> str:
     """Return the message of an error answer, or its whole text."""
     try:
         return str(answer.json()["error"]["message"])
-    except (LookupError, TypeError, ValueError):
+    except (LookupError, TypeError, ValueError, RecursionError):
         return answer.text
 
 

@@ -165,7 +165,7 @@ class SavedPlan:
         try:
             stored = json.loads(text)
             fields = {name: stored[name] for name in ("branch", "head", "schema_source")}
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             fields = {}
         if not fields or not all(isinstance(each, str) for each in fields.values()):
             hint = "save one with omnigraph schema plan --out"

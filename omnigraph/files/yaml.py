@@ -1,6 +1,7 @@
 """Yaml: strict YAML: no aliases, duplicate or unknown keys; every problem with its line."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -14,6 +15,8 @@ _MOST_BYTES = 256 * 1024
 _MOST_PROBLEMS = 20
 _DEEPEST = 32
 _MOST_DIGITS = 18
+# What is written as an escape, and neither a path nor anything else can hold.
+_UNFIT = re.compile("[\0\ud800-\udfff]")
 _TAG = "tag:yaml.org,2002:"
 _KINDS = {
     "str": "text",
@@ -266,7 +269,10 @@ def _root(text: _Text, data: bytes) -> "Node | None":
 
 
 def _check_events(text: _Text, decoded: str) -> None:
-    """Raise ConfigError for aliases and deep nesting, by which a short text could take long."""
+    """Raise ConfigError for aliases and deep nesting, by which a short text could take long.
+
+    Texts that nothing can hold are refused as well.
+    """
     import yaml
 
     depth = 0
@@ -274,6 +280,8 @@ def _check_events(text: _Text, decoded: str) -> None:
         line = 1 if event.start_mark is None else event.start_mark.line + 1
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
+        if isinstance(event, yaml.ScalarEvent) and _UNFIT.search(event.value):
+            text.note(line, "a text has a NUL or half of a surrogate pair in it")
         if isinstance(event, yaml.AliasEvent):
             text.note(line, f"the alias '*{event.anchor}' is not allowed")
         if depth > _DEEPEST:

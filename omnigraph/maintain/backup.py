@@ -214,7 +214,7 @@ class _Copy:
             except InputError:
                 objects.discard(layout.BACKUP)
                 raise
-        if json.loads(claim or b"{}").get("graph") != graph:
+        if _claimed_by(claim) != graph:
             raise InputError(
                 f"'{self.dest.root}' has the backup of another graph",
                 hint="give each graph a place of its own",
@@ -456,6 +456,15 @@ def _others(listing: Iterable[Stored], history: History, notes: Set[str]) -> lis
         if (folder := _folder(each.path)) in kept
         and ((wanted := kept[folder]) is None or each.path in wanted)
     ]
+
+
+def _claimed_by(claim: bytes | None) -> object:
+    """Return the graph whose backup a place has; None where that cannot be read."""
+    try:
+        found = json.loads(claim or b"{}")
+    except (ValueError, RecursionError):
+        return None
+    return found.get("graph") if isinstance(found, dict) else None
 
 
 def _folder(path: str) -> str:

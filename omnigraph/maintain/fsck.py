@@ -180,7 +180,7 @@ class _Checking:
         """Yield the records of runs that can be read."""
         for each in self.listing:
             if each.path.startswith(f"{layout.RUNS}/"):
-                with suppress(ValueError):  # `check_runs` reports it
+                with suppress(ValueError, RecursionError):  # `check_runs` reports it
                     record = json.loads(self._object(each.path) or b"")
                     if isinstance(record, dict):
                         yield record
@@ -293,7 +293,7 @@ class _Checking:
                 # Who claims the end of a run notes the status alone.
                 status = RunStatus(record["status"] if isinstance(record, dict) else record)
                 run = str(record["run_branch"]) if status is RunStatus.RUNNING else ""
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 self.found.note(Damage.RUN_UNREADABLE, path, "it cannot be read")
                 continue
             ended = path.replace("begun.json", "ended.json") in self.sizes

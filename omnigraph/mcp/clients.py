@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import InputError
+from omnigraph.files.bytes import file_bytes
 from omnigraph.frozen import dataclass
 from omnigraph.syntax.problems import suggest
 
@@ -94,7 +95,9 @@ class Installation:
             return before + self.shown
         document = json.loads(self.before) if self.before and self.before.strip() else {}
         document.setdefault(self.client.key, {})[self.name] = dict(self.entry)
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        is_text = text.encode(errors="ignore").decode() == text
+        return text if is_text else json.dumps(document, indent=2) + "\n"
 
 
 def find_client(name: str) -> ClientFile:
@@ -112,7 +115,7 @@ def plan_installation(
 ) -> Installation:
     """Return the entry for a client; raise InputError when its file cannot be read."""
     path = client.path(home, here)
-    before = path.read_text(encoding="utf-8") if path.exists() else None
+    before = _text(path) if path.exists() else None
     found = _servers(client, path, before)
     known = found.get(name)
     entry = client.entry(command)
@@ -121,18 +124,25 @@ def plan_installation(
     )
 
 
+def _text(path: Path) -> str:
+    try:
+        return file_bytes(path).decode()
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8", hint=_PASTE) from None
+
+
 def _servers(client: ClientFile, path: Path, text: str | None) -> Mapping[str, Any]:
     """Return the servers that a file has; one with comments in it is left to its owner."""
     if text is None or not text.strip():
         return {}
     try:
         document = tomllib.loads(text) if client.is_toml else json.loads(text)
-    except ValueError as wrong:
+    except (ValueError, RecursionError) as wrong:
         kind = "TOML" if client.is_toml else "JSON"
-        raise InputError(f"{path} is no plain {kind}: {wrong}", hint=_PASTE) from None
+        raise InputError(f"{path} is not plain {kind}: {wrong}", hint=_PASTE) from None
     found = document.get(client.key, {}) if isinstance(document, dict) else None
     if not isinstance(found, dict):
-        raise InputError(f"'{client.key}' of {path} is no table", hint=_PASTE)
+        raise InputError(f"'{client.key}' of {path} is not a table", hint=_PASTE)
     return found
 
 

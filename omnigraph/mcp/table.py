@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _AT_A_TIME = 64
 # Left for the line about the rows, which is written last.
 _HEAD_TOKENS = 120
+_OFFSET = re.compile("[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ class Cursor:
             return None
         offset, _, rest = text.partition("~")
         asked, *commits = rest.split("~")
-        if not (offset.isascii() and offset.isdigit() and asked):
-            raise InputError("this is no cursor of an answer", hint="copy it as it was given")
+        if not (_OFFSET.fullmatch(offset) and asked):
+            raise InputError("this is not the cursor of an answer", hint="copy it as it was given")
         if asked != question:
             hint = "send the arguments of the first call again, and the cursor with them"
             raise InputError("the cursor belongs to another question", hint=hint)

@@ -39,6 +39,7 @@ from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
 from omnigraph.versioning.writes import (
     Adopt,
+    Append,
     DeleteRows,
     StagedVersion,
     TableWrite,
@@ -316,7 +317,8 @@ def _root(repository: Repository, sides: Sides) -> Snapshot | None:
 class _MergePlan:
     """A planned merge: what changes for us, and what conflicts.
 
-    Of types that are `kept` in files of `aside`, `changes` has no rows.
+    Of types that are `kept` in files of `aside`, `changes` has no rows. In those that are `added`
+    to, all rows are new to us.
     """
 
     sides: Sides
@@ -324,6 +326,7 @@ class _MergePlan:
     aside: Aside | None = None
     changes: dict[str, TypeChange] = field(default_factory=dict)
     adopted: set[str] = field(default_factory=set)
+    added: set[str] = field(default_factory=set)
     conflicts: list[Conflict] = field(default_factory=list)
     looked_at: frozenset[str] = frozenset()
     reads: tuple[LookUp, ...] | None = None
@@ -373,6 +376,7 @@ class _MergePlan:
             if name in self.kept or not merged.change.is_empty:
                 self.changes[name] = in_order(merged.change)
                 self.adopted |= {name} if merged.adopts else set()
+                self.added |= {name} if merged.adds else set()
             if merged.violations is not None:
                 known[name] = merged.violations
         options.check()
@@ -422,13 +426,18 @@ class _MergePlan:
                 break
         self.conflicts += left
         patch.refuse_rest()
-        self.adopted -= patch.touched
+        self._decide_rows(patch.touched)
         self.revalued = frozenset(patch.touched)
         for change in self.changes.values():
             self._join_models(change.stored)
         chosen = options.resolutions.values or options.resolutions.joined
         if chosen or self.bulky or self.settled:
             self.reads = None  # more was read than is noted
+
+    def _decide_rows(self, names: set[str]) -> None:
+        """Note that rows of some types are neither those of one side nor all new."""
+        self.adopted -= names
+        self.added -= names
 
     def _join_nodes(self, resolutions: Resolutions) -> None:
         """Make nodes one of which a choice says that they are."""
@@ -444,7 +453,7 @@ class _MergePlan:
             self.changes.pop(name, None)
             if name in real:
                 self.changes[name] = in_order(real[name])
-        self.adopted -= joined
+        self._decide_rows(joined)
 
     def _join_models(self, stored: StoredType) -> None:
         """Note the models of a type's vectors; raises when each side has vectors of another."""
@@ -577,7 +586,7 @@ class _MergePlan:
         self.reads = (*verdict.reads, *self.compared)
         self.looked_at = verdict.looked_at | {each.identity for each in read}
         self.settled = settling.settled
-        self.adopted -= {*settling.settled}
+        self._decide_rows({*settling.settled})
         return [self._violated(each) for each in self._new(verdict.violations)]
 
     def _new(self, violations: Iterable[Violation]) -> Iterator[Violation]:
@@ -633,7 +642,8 @@ class _MergePlan:
         steps: list[TableWrite] = [DeleteRows(change.gone)] if len(change.gone) else []
         if change.rows.num_rows:
             rows = self._filled(change) if name in self.revalued else change.rows
-            steps.append(Upsert(rows.cast(columns)))
+            rows = rows.cast(columns)
+            steps.append(Append(rows) if name in self.added else Upsert(rows))
         return tuple(steps)
 
     def _filled(self, change: TypeChange) -> pa.Table:

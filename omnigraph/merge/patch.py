@@ -49,7 +49,7 @@ class ConflictPatch:
         """Raise InputError when a value was given for something that is no conflict."""
         for name, row_id, property_name in self.values:
             raise InputError(
-                f"{name} '{shorten(row_id)}': {property_name} is no conflict of this merge",
+                f"{name} '{shorten(row_id)}': {property_name} is not a conflict of this merge",
                 hint="preview the merge to see its conflicts",
             )
 

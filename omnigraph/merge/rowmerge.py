@@ -56,9 +56,9 @@ class SideDiffs:
 class MergedType:
     """The merge of one type: its change for us, what they did to it, and what is unresolved.
 
-    With `adopts` our rows would become exactly theirs. `violations` are those of single rows, as
-    far as they were checked already; then the rows hold only what the rules between rows read. If
-    the change is `kept` in files, it has no rows here.
+    With `adopts` our rows would become exactly theirs, and with `adds` all rows are new to us.
+    `violations` are those of single rows, as far as they were checked already; then the rows hold
+    only what the rules between rows read. If the change is `kept` in files, it has no rows here.
     """
 
     change: TypeChange
@@ -67,6 +67,7 @@ class MergedType:
     conflicts: tuple[Conflict, ...] = ()
     violations: tuple[Violation, ...] | None = None
     kept: StoredChange | None = None
+    adds: bool = False
 
 
 def merge_rows(type_merge: TypeMerge, diffs: Sequence[SideDiffs], terms: Terms) -> MergedType:
@@ -104,8 +105,9 @@ def _merged(type_merge: TypeMerge, diffs: SideDiffs, terms: Terms) -> MergedType
         return MergedType(nothing, dict.fromkeys(Op, 0), adopts=False)
     their_side = SideChanges.of(theirs)
     if ours is None or not pc.any(pc.is_in(their_side.ids, value_set=ours.ids)).as_py():
+        change, counts = TypeChange(stored, *their_side.change), their_side.counts
         alone = ours is None or not len(ours)
-        return MergedType(TypeChange(stored, *their_side.change), their_side.counts, adopts=alone)
+        return MergedType(change, counts, adopts=alone, adds=not counts[Op.UPDATE])
     threeway = Threeway(stored, terms)
     change = threeway.merged(SideChanges.of(ours), their_side)
     return MergedType(change, their_side.counts, adopts=False, conflicts=tuple(threeway.conflicts))

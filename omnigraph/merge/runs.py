@@ -330,8 +330,12 @@ def _claim(repository: Repository, record: RunRecord, status: RunStatus) -> bool
 
 def _claimed_as(repository: Repository, run_id: str) -> str | None:
     """Return how a run is about to end, or None when nobody is ending it."""
-    claim = repository.store.objects.read(_path(run_id, _CLAIMED))
-    found: str | None = json.loads(claim or b"null")
+    path = _path(run_id, _CLAIMED)
+    claim = repository.store.objects.read(path)
+    try:
+        found: str | None = json.loads(claim or b"null")
+    except (ValueError, RecursionError) as failed:
+        raise StorageError(f"the claim of a run, {path}, cannot be read") from failed
     return found
 
 
@@ -441,6 +445,6 @@ def _record(repository: Repository, path: str) -> RunRecord | None:
     try:
         found = json.loads(data)
         return RunRecord.from_json(found)
-    except (ValueError, TypeError, KeyError) as failed:
+    except (ValueError, TypeError, KeyError, RecursionError) as failed:
         hint = "fsck tells whether more is damaged"
         raise StorageError(f"the record of a run, {path}, cannot be read", hint=hint) from failed

@@ -63,11 +63,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a request is allowed, the rule that allows it, and why in words."""
+    """Whether a request is allowed, the rule that allows it, and why in words.
+
+    `hint` says what to do about a denial, where the policy itself does not.
+    """
 
     allowed: bool
     rule_id: str | None
     reason: str
+    hint: str | None = None
 
 
 class Decider(Protocol):

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from omnigraph.policy.actions import Action, Decision, Request
 
+_HINT = "without a policy, actors may only read; whoever runs the server gives one with --policy"
 _ALLOWED = (Action.READ, Action.EXPORT, Action.INVOKE_QUERY, Action.GRAPH_LIST)
 
 
@@ -20,7 +21,7 @@ class ReadersOnly:
         if request.action in _ALLOWED:
             return Decision(allowed=True, rule_id=None, reason="everybody with a token may read")
         reason = "without a policy, an actor may only read"
-        return Decision(allowed=False, rule_id=None, reason=reason)
+        return Decision(allowed=False, rule_id=None, reason=reason, hint=_HINT)
 
     def groups_of(self, actor: str | None) -> Collection[str]:
         """Return no groups; only a policy has any."""

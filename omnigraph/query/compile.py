@@ -94,7 +94,7 @@ def read_queries(source: Source, problems: Problems) -> ast.QueryFile:
         problems.report(too_large.code, too_large.span, too_large.message, too_large.hint)
         return ast.QueryFile(())
     if (foreign := recognize(source.text, _parses)) is not None:
-        message = f"this looks like {foreign.language}, which is not spoken here"
+        message = f"this looks like {foreign.language}; queries are written in .gq"
         problems.report(Code.QUERY_SYNTAX, foreign.span, message, f"write {foreign.instead}")
         return ast.QueryFile(())
     return parse_queries(source, problems)

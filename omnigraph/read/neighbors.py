@@ -194,7 +194,8 @@ def _way(
     if found is None:
         known = [edge.name for edge, _, _ in _ways(catalog, type_name)]
         hint = suggest(page.edge, known) if not ways else f"it goes {ways[0][1]}"
-        raise InputError(f"{type_name} has no such edge '{page.edge}'", hint=hint)
+        way = f" that goes {page.direction}" if ways else ""
+        raise InputError(f"{type_name} has no edge '{page.edge}'{way}", hint=hint)
     edge, direction, other = found
     return edge, direction, catalog.nodes[other]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.api.budgets import NO_BUDGETS, Budgets, parse_budgets
 from omnigraph.errors import ConfigError, UnreadableError
-from omnigraph.files.bytes import file_bytes
+from omnigraph.files.bytes import file_bytes, is_there
 from omnigraph.files.dotenv import parse_dotenv
 from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.frozen import dataclass
@@ -117,7 +117,9 @@ class Config:
     def alias(self, name: str) -> AliasConfig:
         """Return an alias by its name."""
         if name not in self.aliases:
-            known = f"the aliases are: {list_names(list(self.aliases))}" if self.aliases else None
+            known = "the file has none; write it below `aliases:`"
+            if self.aliases:
+                known = f"the aliases are: {list_names(list(self.aliases))}"
             hint = suggest(name, self.aliases) or known
             raise ConfigError(f"{self.path} has no alias '{name}'", hint=hint)
         return self.aliases[name]
@@ -125,14 +127,14 @@ class Config:
     def query_file(self, path: str) -> Path:
         """Return the `.gq` file of a path: beside the configuration, or below a query root."""
         places = [folder / path for folder in (self.path.parent, *self.query_roots)]
-        return next((place for place in places if place.exists()), places[0])
+        return next((place for place in places if is_there(place)), places[0])
 
     def load_env(self, environment: MutableMapping[str, str]) -> None:
         """Put the variables of the env file into an environment; what it has stays as it is.
 
         A file that is not there gives none: it is usually kept out of version control.
         """
-        if self.env_file is not None and self.env_file.exists():
+        if self.env_file is not None and is_there(self.env_file):
             found = parse_dotenv(str(self.env_file), file_bytes(self.env_file))
             environment.update({k: v for k, v in found.items() if k not in environment})
 

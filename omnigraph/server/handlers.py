@@ -34,7 +34,7 @@ from omnigraph.server.feed import EVENTS, ChangeFeed, Feed
 from omnigraph.server.monitoring.metrics import MEDIA_TYPE
 from omnigraph.server.refusal import Refusal
 from omnigraph.spark.choice import engine_for_request
-from omnigraph.storage.layout import FORMAT
+from omnigraph.storage.layout import NEWEST_FORMAT
 
 _CHANGES_AT_A_TIME = 500
 _BYTES_AT_A_TIME = 256 << 10
@@ -87,7 +87,7 @@ def about(_: ServerCall) -> Answer:
         {
             "name": "omnigraph-server",
             "version": __version__,
-            "format_version": FORMAT,
+            "format_version": NEWEST_FORMAT,
             "openapi": "/openapi.json",
             "health": "/healthz",
         }
@@ -101,7 +101,7 @@ def health(call: ServerCall) -> Answer:
         {
             "status": "ok",
             "version": __version__,
-            "format_version": FORMAT,
+            "format_version": NEWEST_FORMAT,
             "reload_failing": failing,
             **call.overview.health(),
         }

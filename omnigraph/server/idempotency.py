@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import msgspec
 
-from omnigraph.errors import InputError, OmniGraphError, OutcomeUnknownError
+from omnigraph.errors import InputError, OmniGraphError, OutcomeUnknownError, StorageError
 from omnigraph.server.call import Answer, KeyedRequest, WholeAnswer
 from omnigraph.storage import layout
 from omnigraph.versioning.repository import Repository
@@ -99,13 +99,24 @@ class AnswerLog:
         for period in _periods():
             data = self._repository.store.objects.read(_path(period, name, kind))
             if data is not None:
-                return msgspec.json.decode(data, type=Note)
+                return _note(data)
         return None
 
     def _write(self, name: str, kind: str, note: Note) -> None:
         path = _path(_periods()[0], name, kind)
         self._repository.store.objects.write(path, msgspec.json.encode(note))
         self._repository.tables.sync([path])
+
+
+def _note(data: bytes) -> Note:
+    """Return what a file says of a key; raise StorageError for one that is damaged.
+
+    Whether the request was done is not known then, so it must not be done again.
+    """
+    try:
+        return msgspec.json.decode(data, type=Note)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        raise StorageError("what is known of an Idempotency-Key cannot be read") from None
 
 
 def _periods() -> tuple[int, int]:

@@ -91,7 +91,7 @@ DEFAULT_BIND = "127.0.0.1:8080"
     "--health",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="Start nothing: wait so long for the server with these settings to answer.",
+    help="Start nothing; wait so long for the server with these settings to answer.",
 )
 @click.version_option(__version__, "-v", "--version", message="omnigraph-server %(version)s")
 def omnigraph_server(

@@ -128,7 +128,7 @@ class Guarded(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._is_reading_head:
-            raise ValueError("headers behind a body are not taken")
+            raise ValueError("headers after a body are not accepted")
         super().on_header(name, value)
         self._check_head()
 
@@ -137,7 +137,7 @@ class Guarded(HttpToolsProtocol):
         self._is_reading_body, self._unread = True, 0
         self._disarm()
         if self.parser.get_http_version() != "1.1":
-            raise ValueError("only HTTP/1.1 is spoken")
+            raise ValueError("only HTTP/1.1 is supported")
         super().on_headers_complete()
         # An answer that is begun before the body has come ends the connection, and says so.
         self._is_kept_alive, self.cycle.keep_alive = self.cycle.keep_alive, False

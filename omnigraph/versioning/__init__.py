@@ -3,6 +3,7 @@
 ulid             ids that sort by the time they were made, even within one millisecond
 names            branch names: those reserved for the system, and those that a user may choose
 notes            limits for what a user attaches to a change: actor, message and operation id
+record_decoder   reads the texts that the manifest stores for commits and heads, strictly
 commit           one commit as recorded, with the version of every table that it leaves
 manifest         the table `__manifest`: what it keeps, how fresh it is, its format
 heads            where branches stand: keys of the manifest, and rows for those long unmoved

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.errors import StorageError
 from omnigraph.frozen import dataclass
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit, TableState, commit_row_id
@@ -74,7 +75,7 @@ def _fresh_rows(found: Audit, at: Table, known: Set[str]) -> Iterator[dict[str, 
             continue
         try:
             fresh = decode_fresh(text)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except StorageError:
             found.note(Damage.COMMIT_UNREADABLE, commit_row_id(commit_id), _UNREADABLE)
             continue
         for row in pa.Table.from_pylist(fresh.rows(), at.schema).to_pylist():
@@ -101,7 +102,7 @@ def _check_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
 def _check_commit(found: Audit, row: Mapping[str, Any]) -> None:
     try:
         commit = decode_commit(row["metadata"])
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except StorageError:
         found.note(Damage.COMMIT_UNREADABLE, row["object_id"], _UNREADABLE)
         return
     said = (row["object_id"], row["table_version"], row["location"], row["base_objects"])
@@ -116,13 +117,13 @@ def _check_heads(found: Audit, at: Table) -> None:
     for name, text in _texts_of_heads(found, at).items():
         try:
             head = decode_head(text)
-            is_named = head is None or fold(head.name) == name
-        except (ValueError, TypeError, AttributeError):
+        except StorageError:
             found.note(Damage.HEAD_UNREADABLE, name, "its head cannot be read")
             continue
         if head is None:
             continue
         found.heads[name] = head
+        is_named = fold(head.name) == name
         commit = found.commits.get(head.commit)
         if commit is None:
             found.note(Damage.HEAD_MISSING, name, f"it stands at {head.commit}, which is missing")
@@ -141,7 +142,7 @@ def _texts_of_heads(found: Audit, at: Table) -> dict[str, str]:
     texts: dict[str, str] = {}
     try:
         layers = layers_of(at)
-    except (ValueError, TypeError):
+    except StorageError:
         found.note(Damage.HEAD_UNREADABLE, "layers", "the list of layers of heads cannot be read")
         layers = ()
     for layer in reversed(layers):

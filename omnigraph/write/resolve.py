@@ -129,7 +129,7 @@ def _node_type(catalog: Catalog, asked: Resolution) -> NodeType:
     if not isinstance(stored, NodeType):
         raise InputError(f"'{stored.name}' is a type of edges", hint="name a type of nodes")
     if asked.into == asked.duplicate:
-        raise InputError(f"{stored.name} '{shorten(asked.into)}' is one node already")
+        raise InputError(f"both ids name the same {stored.name} '{shorten(asked.into)}'")
     named = [*asked.properties, *([] if asked.aliases is None else [asked.aliases])]
     for name in named:
         if name not in stored.properties:

@@ -231,7 +231,7 @@ def test_what_a_layout_names_has_to_be_there(graph: Graph) -> None:
         (Layout(type="Cites"), "documents are nodes"),
         (Layout(text="txt"), "no property 'txt'"),
         (Layout(key="text"), "not the key"),
-        (Layout(vector="year"), "no Vector"),
+        (Layout(vector="year"), "not a Vector"),
     ]:
         with pytest.raises(InputError, match=match):
             OmniGraphVectorStore(main, Directions(), layout=layout)

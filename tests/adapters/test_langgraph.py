@@ -278,7 +278,7 @@ def test_a_search_filters_by_values(graph: Graph, wanted: dict[str, Any], found:
     store.put(("n",), "k2", {"kind": "cup", "size": 3})
     store.put(("n",), "k3", {"size": 4, "in": {"a": 1, "b": 2}})
     assert [each.key for each in store.search(("n",), filter=wanted)] == found
-    with pytest.raises(InputError, match="no test of a filter"):
+    with pytest.raises(InputError, match="unknown operator"):
         store.search(("n",), filter={"size": {"$almost": 1}})
 
 

@@ -248,7 +248,7 @@ def test_a_cursor_of_another_question_is_refused(graph: Graph) -> None:
     cursor = str(Cursor(1, "0123456789", (graph.branch().commit.id,)))
     refused = ask(desk, "query", query=ALL, cursor=cursor)
     assert "belongs to another question" in refused.text
-    assert "no cursor" in ask(desk, "query", query=ALL, cursor="nonsense").text
+    assert "not the cursor" in ask(desk, "query", query=ALL, cursor="nonsense").text
 
 
 def test_a_row_that_is_too_large_is_cut_and_says_so() -> None:

@@ -103,7 +103,7 @@ def test_a_property_has_to_be_there_and_of_a_fitting_type(graph: Graph) -> None:
         found.write_to("main", "slug")
     with pytest.raises(InputError, match="Topic has no property 'group'"):
         graph.algo.components(["Knows", "Likes"]).write_to("main", "group")
-    with pytest.raises(InputError, match="similarity is of pairs of nodes"):
+    with pytest.raises(InputError, match="similarity is about pairs of nodes"):
         graph.algo.similarity("Knows").write_to("main", "rank")
     assert len(list(graph.branch().log())) == 4
 

@@ -172,6 +172,11 @@ def test_a_token_is_never_shown() -> None:
     assert "secret" not in str(vars(Client("http://127.0.0.1:1"))["url"])
 
 
+def test_an_empty_token_is_refused_with_what_to_do() -> None:
+    with pytest.raises(errors.InputError, match="the token is empty"):
+        Client("http://127.0.0.1:1", "")
+
+
 @pytest.mark.parametrize("token", ["tök", "a\nb"])
 def test_a_token_that_is_none_is_refused_and_not_shown(token: str) -> None:
     with pytest.raises(errors.InputError) as raised:

@@ -84,7 +84,7 @@ def test_dicts_that_do_not_fit_are_reported_by_row(graph: Graph) -> None:
         graph.load([{"name": "Ana"}])
     with pytest.raises(InputError, match="not a dict"):
         graph.load(iter(["Ana"]), type="Person")
-    with pytest.raises(InputError, match="no value of a row"):
+    with pytest.raises(InputError, match="a row cannot hold"):
         graph.load([{"name": object()}], type="Person")
 
 

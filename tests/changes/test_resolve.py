@@ -241,7 +241,7 @@ def test_edges_that_no_rule_lets_be_folded_are_refused_by_the_rule(town: Graph) 
 @pytest.mark.parametrize(
     ("how", "error", "told"),
     [
-        ({"duplicate": "ana"}, InputError, "one node already"),
+        ({"duplicate": "ana"}, InputError, "both ids name the same"),
         ({"duplicate": "nobody"}, RowNotFoundError, "no Person 'nobody'"),
         ({"into": "ulm"}, RowNotFoundError, "no Person 'ulm'"),
         ({"properties": {"slug": "from"}}, InputError, "key of Person"),

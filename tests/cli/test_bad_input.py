@@ -43,7 +43,7 @@ CASES = (
     (1, "branch list --config dotenv.yaml", "[config_invalid]: {folder}/dotenv.env:1: expected N"),
     (1, "snapshot --target away", "[config_invalid]: the variable AWAY_TOKEN"),
     (1, "branch list http://127.0.0.1:10", "[unreachable]: no server answers"),
-    (1, "branch list http://", "[bad_input]: 'http://' is no address of a server"),
+    (1, "branch list http://", "[bad_input]: 'http://' is not the address of a server"),
     (
         4,
         "branch create x --as rea --config policy.omni.yaml",
@@ -53,7 +53,7 @@ CASES = (
     (3, "change -e '{ADD}' --expect 01ARZ3NDEKTSV4RRFFQ69G5FAV", "[head_moved]"),
     (5, "branch delete nowhere", "[branch_not_found]"),
     (1, "branch create 'not a name'", "[branch_name_invalid]"),
-    (5, "explain T333", "[not_found]: there is no error code 'T333'"),
+    (5, "explain T333", "[not_found]: unknown error code 'T333'"),
     (2, "snapshot g.omni --uri g.omni", "the graph is named twice"),
     (2, "snapshot --config empty.yaml", "name a graph, by its URI or with --target"),
     (2, "snapshot --branhc main", "No such option '--branhc'"),

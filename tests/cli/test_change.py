@@ -294,7 +294,7 @@ def test_wrong_usage_exits_with_two(
             "error[P4]: the parameters are not",
         ),
         (("--query", "q.gq", "--params", "[" * 100_000), "error[P4]: the parameters are not"),
-        (("--query", "q.gq", "--params", "[]"), "error[P4]: the parameters are no JSON object"),
+        (("--query", "q.gq", "--params", "[]"), "error[P4]: the parameters are not a JSON object"),
         (("--query", "q.gq", "--params-file", "no.json"), "error[unreadable]: cannot read 'no"),
         (("--query", "q.gq", "--config", "no.yaml"), "error[unreadable]: cannot read"),
         (("--query", "q.gq", "--name", "remove", "--branch", ""), "error[branch_name_invalid]"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import __version__
-from omnigraph.storage.layout import FORMAT
+from omnigraph.storage.layout import NEWEST_FORMAT
 
 BIN = Path(sys.executable).parent
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person\n"
@@ -47,11 +47,11 @@ def lint(folder: Path, *more: str) -> subprocess.CompletedProcess[bytes]:
 
 def test_the_version_is_printed_in_every_form(tmp_path: Path) -> None:
     expected = f"omnigraph {__version__}\n".encode()
-    whole = f"omnigraph {__version__} (graph format {FORMAT})\n".encode()
+    whole = f"omnigraph {__version__} (graph format {NEWEST_FORMAT})\n".encode()
     assert run("omnigraph", "version", cwd=tmp_path).stdout == whole
     assert run("omnigraph", "-v", cwd=tmp_path).stdout == expected
     as_json = run("omnigraph", "version", "--json", cwd=tmp_path)
-    assert json.loads(as_json.stdout) == {"version": __version__, "format_version": FORMAT}
+    assert json.loads(as_json.stdout) == {"version": __version__, "format_version": NEWEST_FORMAT}
 
 
 def test_lint_of_good_queries_exits_with_zero(folder: Path) -> None:

@@ -20,6 +20,17 @@ def test_a_code_is_found_however_it_is_written(tmp_path: Path, code: str) -> Non
     assert "\n## " not in printed
 
 
+def test_a_terminal_is_shown_no_markup_of_pages(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    printed = scene.run("explain head_moved").stdout
+
+    assert "\n  seen = graph.snapshot().commit.id\n" in printed
+    assert "expects (docs/changing.md)" in printed
+    marks = ("```", "](")
+    shown = {code: scene.run(f"explain {code}").stdout for code, _ in sections()}
+    assert [code for code, text in shown.items() if any(mark in text for mark in marks)] == []
+
+
 def test_every_code_has_a_page(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     assert [code for code, _ in sections() if scene.run(f"explain {code}").exit_code] == []

@@ -181,7 +181,7 @@ def test_dot_commands_show_and_change_where_the_shell_is(talk: Talk) -> None:
     talk.type(".schema Knows\r")
     talk.says("edge Knows: Person -> Person")
     talk.type(".mod\r")
-    talk.says("there is no command '.mod'")
+    talk.says("unknown command '.mod'")
     talk.says("did you mean '.mode'?")
     talk.type(".help\r")
     talk.says(".quit")

@@ -237,7 +237,7 @@ def test_an_alias_is_given_by_its_name(tmp_path: Path) -> None:
         assert raised.value.hint == hint
     with pytest.raises(ConfigError, match="has no alias 'add'") as raised:
         load_config(written(tmp_path, "")).alias("add")
-    assert raised.value.hint is None
+    assert raised.value.hint == "the file has none; write it below `aliases:`"
 
 
 def test_an_alias_takes_each_parameter_once(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from bench.run import WORKLOADS, Ran, Run
 
 def test_the_page_and_its_charts_are_those_of_the_stored_runs() -> None:
     assert (DOCS / "benchmarks.md").read_text() == page.page()
+    assert (DOCS / "comparison.md").read_text() == page.comparison()
     assert (DOCS / QUESTIONS_CHART).read_text() == page.questions_chart()
     assert (DOCS / GROWTH_CHART).read_text() == page.growth_chart()
 

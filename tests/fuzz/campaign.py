@@ -1,115 +1,87 @@
 """Campaign: the long form of fuzzing, `python -m tests.fuzz.campaign --inputs 1000000`.
 
-Every chunk of inputs has its own seed, so that a failure can be repeated alone; the inputs that
-fail are written to `fuzz-failures/`, and the exit code is 1.
+So many inputs are made for each target, which is a reader of what others wrote. Every chunk of
+inputs has its own seed, so that a failure can be repeated alone; the inputs that fail are written
+to `fuzz-failures/`, and the exit code is 1. So it is when a process dies.
 """
 
 import argparse
-import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
-from tests.fuzz.limits import TooSlow, seconds
-from tests.fuzz.target import TARGETS, Broken, Input
+from tests.fuzz.crew import Chunk, Outcome, outcomes
+from tests.fuzz.targets import TARGETS
 
 CHUNK = 2_000
-HANGS_AFTER = 10.0
 FAILURES = Path("fuzz-failures")
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Some inputs for one target, all made from one seed."""
-
-    target: int
-    seed: int
-    inputs: int
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An input and what it broke."""
-
-    reason: str
-    given: Input
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What became of one chunk."""
-
-    chunk: Chunk
-    slowest: float = 0.0
-    failures: list[Failure] = field(default_factory=list)
-
-
 def main(arguments: list[str] | None = None) -> int:
-    """Run the campaign; give the exit code."""
+    """Run the campaign; return the exit code."""
     options = _options(arguments)
-    chunks = list(_chunks(options.inputs, options.seed))
-    start = time.monotonic()
-    done, slowest, failed = [0] * len(TARGETS), 0.0, 0
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(os.cpu_count()) as pool:
-        for outcome in pool.imap_unordered(run_chunk, chunks):
-            done[outcome.chunk.target] += outcome.chunk.inputs
-            slowest = max(slowest, outcome.slowest)
-            failed += len(outcome.failures)
-            _write(outcome)
-            rate = sum(done) / (time.monotonic() - start)
-            sys.stderr.write(f"\r{sum(done):,} inputs, {rate:,.0f}/s, {failed} failures")
-    per_target = ", ".join(f"{t.name} {n:,}" for t, n in zip(TARGETS, done, strict=True))
-    taken = time.monotonic() - start
+    names = options.targets or list(TARGETS)
+    begun, failed, slowest = time.monotonic(), 0, (0.0, "")
+    done: Counter[str] = Counter()
+    spent: defaultdict[str, float] = defaultdict(float)
+    for outcome in outcomes(_chunks(names, options.inputs, options.seed), options.processes):
+        name = outcome.chunk.target
+        done[name] += outcome.inputs
+        spent[name] += outcome.seconds
+        slowest = max(slowest, (outcome.slowest, name))
+        failed += len(outcome.failures)
+        _write(outcome)
+        rate = done.total() / (time.monotonic() - begun)
+        sys.stderr.write(f"\r{done.total():,} inputs, {rate:,.0f}/s, {name}, {failed} failures ")
     sys.stderr.write("\n")
+    for name in names:
+        sys.stdout.write(
+            f"{name:<20} {done[name]:>9,} {done[name] / (spent[name] or 1):>8,.0f}/s\n"
+        )
+    taken = time.monotonic() - begun
+    chosen = ", ".join(options.targets) if options.targets else f"all {len(names)} targets"
     sys.stdout.write(
-        f"{per_target}; {taken:.0f} s; slowest {slowest * 1000:.0f} ms; {failed} failures\n"
+        f"{options.inputs:,} inputs for each of {chosen}; {taken:.0f} s;"
+        f" slowest {slowest[0] * 1000:.0f} ms ({slowest[1]}); {failed} failures\n"
     )
     return 1 if failed else 0
 
 
-def run_chunk(chunk: Chunk) -> Outcome:
-    """Try the inputs of a chunk one after the other."""
-    random, target = Random(chunk.seed), TARGETS[chunk.target]
-    outcome = Outcome(chunk)
-    for _ in range(chunk.inputs):
-        given = target.make(random)
-        try:
-            with seconds(HANGS_AFTER):
-                outcome.slowest = max(outcome.slowest, target.attempt(given))
-        except Broken as broken:
-            outcome.failures.append(Failure(str(broken), given))
-        except TooSlow:
-            outcome.failures.append(Failure(f"no answer in {HANGS_AFTER} s", given))
-    return outcome
-
-
-def _chunks(inputs: int, seed: int) -> Iterator[Chunk]:
-    """Deal the inputs out to the targets in turn."""
-    random, number = Random(seed), 0
-    while inputs > 0:
-        yield Chunk(number % len(TARGETS), random.getrandbits(64), min(CHUNK, inputs))
-        inputs -= CHUNK
-        number += 1
+def _chunks(names: Sequence[str], inputs: int, seed: int) -> Iterator[Chunk]:
+    """Yield the chunks of one target after the other; its seeds depend on its name alone."""
+    for name in names:
+        random = Random(f"{seed} {name}")
+        for first in range(0, inputs, CHUNK):
+            yield Chunk(name, random.getrandbits(64), min(CHUNK, inputs - first))
 
 
 def _write(outcome: Outcome) -> None:
-    for number, failure in enumerate(outcome.failures):
+    for failure in outcome.failures:
         FAILURES.mkdir(exist_ok=True)
-        name = TARGETS[outcome.chunk.target].name.replace(" ", "-")
-        path = FAILURES / f"{name}-{outcome.chunk.seed:016x}-{number}.txt"
-        shown = failure.given if isinstance(failure.given, str) else repr(failure.given)
+        chunk = outcome.chunk
+        name = f"{chunk.target.replace(' ', '-')}-{chunk.seed:016x}-{failure.place}"
+        given = failure.given
+        shown = given if isinstance(given, str) else repr(given)
+        path = FAILURES / f"{name}.txt"
         path.write_text(f"{failure.reason}\n\n{shown}", errors="surrogatepass")
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--inputs", type=int, default=100_000, help="how many inputs in all")
+    parser.add_argument("--inputs", type=int, default=10_000, help="how many for each target")
     parser.add_argument("--seed", type=int, default=1, help="the seed of the whole campaign")
+    parser.add_argument(
+        "--targets",
+        nargs="+",
+        choices=list(TARGETS),
+        metavar="NAME",
+        help=f"only these of {', '.join(TARGETS)}",
+    )
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     return parser.parse_args(arguments)
 
 

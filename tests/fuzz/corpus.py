@@ -1,4 +1,4 @@
-"""Valid texts of both languages that the fuzzer starts from."""
+"""Corpus: valid texts of both languages that the fuzzer starts from."""
 
 import re
 
@@ -78,6 +78,16 @@ query add($slug: String, $at: DateTime, $v: Vector(3)) {
   update Person set { age: 3, photo: "base64:AAAA" } where slug = $slug and age is not null
 }
 query gone($id: String) { delete Knows where src = $id or dst = $id  delete Person where id = $id }
+""",
+)
+STORED_QUERIES = (
+    """
+query everyone() @description("All.") { match { $p: Person } return { $p.name } order { $p.name } }
+query add($name: String) { insert Person { name: $name } }
+""",
+    """
+query old($age: I32?) @instruction("Ask first.") { match { $p: Person  $p.age > $age }
+  return { $p.name, $p.age } limit 10 }
 """,
 )
 PARAMS = """

@@ -23,5 +23,26 @@ def seconds(most: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
+class Bell:
+    """Rings when a call takes too long, and ends the process when that is not heard.
+
+    Native code hears no bell; the second signal has no handler and kills.
+    """
+
+    def __init__(self, most: float) -> None:
+        self._most = most
+        signal.signal(signal.SIGPROF, _ring)
+
+    def wind(self) -> None:
+        """Let the time begin again."""
+        signal.setitimer(signal.ITIMER_PROF, self._most)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 3 * self._most)
+
+    def stop(self) -> None:
+        """Ring no more."""
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
 def _ring(_signal: int, _frame: FrameType | None) -> None:
     raise TooSlow

@@ -26,3 +26,9 @@ def graph(first_village: Path, tmp_path: Path) -> Graph:
     """A village of three people."""
     shutil.copytree(first_village, tmp_path, dirs_exist_ok=True)
     return open_graph(tmp_path / "village", durable=False)
+
+
+@pytest.fixture
+def other(graph: Graph) -> Graph:
+    """Somebody else with an own handle."""
+    return open_graph(graph.uri, durable=False)

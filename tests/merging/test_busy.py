@@ -40,12 +40,6 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-@pytest.fixture
-def other(graph: Graph) -> Graph:
-    """Somebody else with an own handle."""
-    return open_graph(graph.uri, durable=False)
-
-
 def test_a_merge_is_rebased_on_rows_that_it_does_not_touch(
     graph: Graph, other: Graph, planned: list[str]
 ) -> None:

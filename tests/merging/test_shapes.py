@@ -1,6 +1,7 @@
 """Whatever the shape of the history, a merge brings over what is new, once, and by pointer."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,10 +26,11 @@ def versions(graph: Graph, target: str) -> dict[str, tuple[str, int]]:
     return {key: (state.path, state.version) for key, state in tables.items()}
 
 
-def no_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object) -> object:
-        raise AssertionError("a table was written")
+def refused(*_: object) -> object:
+    raise AssertionError("a table was written in a way that is not needed")
 
+
+def no_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("appended", "upserted", "deleted", "overwritten", "settled"):
         monkeypatch.setattr(Table, name, refused)
 
@@ -333,3 +335,32 @@ def test_rows_that_both_sides_only_moved_are_not_taken_for_changed(
 
     assert {*ages(graph)} == before
     assert len(before) == len(rows(graph, "Person", THEIRS)) + len(many)
+
+
+def test_rows_that_are_new_to_us_are_added_without_looking_for_them(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part(
+        graph,
+        [person("eve"), update("ada", age=7)],
+        [person("dan"), edge("Knows", "dan", "ada"), remove("bob")],
+    )
+    monkeypatch.setattr(Table, "upserted", refused)
+
+    graph.merge(THEIRS, OURS)
+
+    assert ages(graph).keys() >= {"eve", "dan"}
+    assert ages(graph)["ada"] == 7
+    assert "bob" not in ages(graph)
+    assert of(graph, "Knows", '["dan","ada"]') is not None
+
+
+def test_a_row_that_both_sides_added_is_never_there_twice(graph: Graph, other: Graph) -> None:
+    part(graph, [update("ada", age=7)], [person("dan", age=1)])
+    late = partial(do, other, person("dan", age=2))
+
+    with meanwhile(late, step=READY), pytest.raises(MergeConflictsError):
+        graph.merge(THEIRS, OURS)
+
+    assert [row["age"] for row in rows(graph, "Person") if row["id"] == "dan"] == [2]
+    assert graph.fsck().findings == ()

@@ -95,8 +95,8 @@ def test_a_text_that_is_set_gets_its_vector(graph: Graph) -> None:
     ("name", "value", "reason"),
     [
         ("age", "many", "age: "),
-        ("born", "2024-01-01", "born is no conflict of this merge"),
-        ("nothing", 1, "nothing is no conflict of this merge"),
+        ("born", "2024-01-01", "born is not a conflict of this merge"),
+        ("nothing", 1, "nothing is not a conflict of this merge"),
     ],
 )
 def test_a_value_that_does_not_fit_or_settles_nothing_is_refused(

@@ -17,6 +17,7 @@ import pytest
 from omnigraph.errors import ConfigError, UnavailableError
 from omnigraph.server.access.tokens import AWS_SECRET, FILE, JSON, SINGLE, token_source
 from omnigraph.server.serve import Settings, app_of
+from omnigraph.storage.layout import NEWEST_FORMAT
 from tests.sample import new_graph
 from tests.server.raw import connect, post
 from tests.server.serving import ADD, ALL, PATIENT, POLICY, TOKENS, Served, serving
@@ -372,7 +373,7 @@ def test_the_root_says_what_this_is_and_head_is_answered(tmp_path: Path) -> None
         assert about["name"] == "omnigraph-server"
         assert served.client.get(about["openapi"]).status_code == 200
         health = served.client.get(about["health"]).json()
-        assert health["format_version"] == about["format_version"]
+        assert health["format_version"] == about["format_version"] == NEWEST_FORMAT
         assert (head.status_code, head.content) == (200, b"")
         assert served.client.head("/read").status_code == 405
         assert served.client.get("/docs").json()["code"] == "no_route"

@@ -88,7 +88,9 @@ def test_commits_come_in_live_also_after_the_server_was_away(
             page, watch = stack.enter_context(browsing(browser, origin, token=TOKENS["eve"]))
             page.goto(f"{origin}/studio#/live")
             expect(page.get_by_text("Listening to main")).to_be_visible()
-            expect(page.get_by_text("Nothing has been written since you came")).to_be_visible()
+            expect(
+                page.get_by_text("Nothing was committed since you opened this page")
+            ).to_be_visible()
             first.graph.branch(message="Bo is away").mutate(AWAY, slug="bo")
             expect(page.get_by_text("Bo is away")).to_be_visible()
             expect(page.locator(".change")).to_contain_text(re.compile(r"active → away"))

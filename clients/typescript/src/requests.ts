@@ -344,9 +344,9 @@ function queryString(query: { readonly [name: string]: Field }): string {
 function checkedUrl(url: string): string {
   const hint = 'it looks like http://127.0.0.1:8080 or https://example.org/graphs/people'
   const parts = URL.parse(url)
-  if (parts === null || !['http:', 'https:'].includes(parts.protocol)) throw wrong(`'${url}' is no address of a server`, hint)
+  if (parts === null || !['http:', 'https:'].includes(parts.protocol)) throw wrong(`'${url}' is not the address of a server`, hint)
   if (parts.username !== '' || parts.password !== '') throw wrong('the address of a server holds no password', 'give a token')
-  if (parts.search !== '' || parts.hash !== '') throw wrong(`the address '${url}' goes on behind its path`, hint)
+  if (parts.search !== '' || parts.hash !== '') throw wrong(`the address '${url}' has a query or a fragment`, hint)
   return url.replace(/\/+$/, '')
 }
 

@@ -48,7 +48,7 @@ def write(access: Access, operation: WriteAlgorithm, options: CallOptions) -> Re
     snapshot = snapshot_of(access, named_or_main(operation.snapshot, branch), options)
     call = AlgorithmCall.parse(operation.name, operation.settings)
     if call.algorithm is Algorithm.SIMILARITY:
-        raise InputError("similarity is of pairs of nodes, and no property of one")
+        raise InputError("similarity is about pairs of nodes, so it cannot be a property of one")
     check_notes(message=operation.message, operation=options.operation_id)
     is_float = call.algorithm in (Algorithm.PAGERANK, Algorithm.BETWEENNESS)
     given = Assignment(

@@ -75,9 +75,7 @@ def search(
 @click.argument("type_name", metavar="TYPE", shell_complete=completing.types)
 @click.argument("node_id", metavar="ID")
 @click.option("--edge", metavar="TYPE", help="Show the edges of this type, with their other ends.")
-@click.option(
-    "--direction", type=click.Choice(("out", "in")), help="Of edges that go both ways, which."
-)
+@click.option("--direction", type=click.Choice(("out", "in")), help="Only those that go this way.")
 @click.option(
     "--limit", type=click.IntRange(1, 1_000), default=50, help="At most so many.  [default: 50]"
 )

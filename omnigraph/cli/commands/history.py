@@ -100,7 +100,7 @@ def list_tags(session: Session) -> None:
 @yes_option
 @graph_options
 def delete_tag(session: Session, name: str, yes: bool) -> None:
-    """Take the name NAME away; its commit stays."""
+    """Delete the tag NAME; its commit stays."""
     session.confirm(f"deleting tag {name}", yes=yes)
     session.graph(writing=True).delete_tag(name)
     session.show({"name": name}, f"deleted tag {name}")
@@ -108,7 +108,7 @@ def delete_tag(session: Session, name: str, yes: bool) -> None:
 
 @click.group()
 def run() -> None:
-    """Change a graph aside, and publish it at once."""
+    """Collect changes aside, and publish them together."""
 
 
 @run.command("begin")
@@ -118,7 +118,9 @@ def run() -> None:
     shell_complete=completing.branches,
     help="The branch to publish to.  [default: cli.branch, or main]",
 )
-@click.option("--operation-hash", metavar="HASH", help="A live run that has it is given again.")
+@click.option(
+    "--operation-hash", metavar="HASH", help="Return the live run that has it, if there is one."
+)
 @graph_options
 def begin_run(session: Session, branch: str | None, operation_hash: str | None) -> None:
     """Begin a run; write to its branch with --branch."""

@@ -80,7 +80,7 @@ def coverage(session: Session, branch: str | None, snapshot: str | None) -> None
 
 
 @click.command()
-@click.option("--keep", type=click.IntRange(min=1), help="Keep so many commits of each branch.")
+@click.option("--keep", type=click.IntRange(min=1), help="Keep this many commits of each branch.")
 @click.option(
     "--older-than", metavar="AGE", help="Keep what a branch stood at within this time, as 7d."
 )

@@ -204,7 +204,7 @@ def _choices(path: str) -> list[Document]:
         found: list[Document] = json.loads(read_text(path))["merge_conflicts"]
         if isinstance(found, list):
             return found
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
     hint = "write one with --preview --write-resolutions"
     raise InputError(f"'{path}' is not a resolutions file written by `--preview`", hint=hint)

@@ -265,6 +265,6 @@ def _typed(about: "QueryDescription", texts: tuple[str, ...]) -> dict[str, objec
             continue
         try:
             found[name] = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             found[name] = value
     return found

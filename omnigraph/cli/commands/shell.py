@@ -167,7 +167,7 @@ class _Shell:
 
             near = nearest_name(name, _COMMANDS)
             hint = "type .help for all of them" if near is None else f"did you mean '.{near}'?"
-            raise InputError(f"there is no command '.{name}'", hint=hint)
+            raise InputError(f"unknown command '.{name}'", hint=hint)
         return _COMMANDS[name]
 
     def _plan(self, source: Source, name: str | None) -> "Plan":
@@ -272,7 +272,7 @@ class _Shell:
             self.mode = rest
         else:
             hint = f"it is one of: {', '.join(_MODES)}"
-            raise InputError(f"there is no mode '{rest}'", hint=hint)
+            raise InputError(f"unknown mode '{rest}'", hint=hint)
 
     def _timing(self, rest: str) -> None:
         if rest not in _SWITCH:

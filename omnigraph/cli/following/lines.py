@@ -33,7 +33,7 @@ def _on_one_line(text: bytes) -> bytes:
     """Return JSON with other white space between its tokens; NUL keeps all else from being JSON."""
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text.replace(b"\n", b"\0")
     return text.replace(b"\n", b" ")
 

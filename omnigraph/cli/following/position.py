@@ -18,7 +18,9 @@ from omnigraph.frozen import dataclass
 from omnigraph.versioning.commit import Commit
 
 _PREFIX = "kafka:"
-_LINE = re.compile(r"Kafka-Position: (?P<cluster>\S+) (?P<topic>\S+)(?P<offsets>(?: \d+:\d+)*)")
+_LINE = re.compile(
+    r"Kafka-Position: (?P<cluster>\S+) (?P<topic>\S+)(?P<offsets>(?: [0-9]{1,19}:[0-9]{1,19})*)"
+)
 _LONGEST_NAME = 100
 
 

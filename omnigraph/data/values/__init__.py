@@ -10,4 +10,5 @@ sums        sums of floats, exactly rounded, so that they do not depend on the o
 equality    which rows of two tables hold the same values, bit by bit, null equal to null
 lookup      the rows of a table that have certain values in one column
 recast      stored columns in the types that files and Spark have for the same values
+soundness   refuses columns of files and answers that are not what Arrow takes them for
 """

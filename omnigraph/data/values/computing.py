@@ -207,7 +207,7 @@ def _move_date(sign: str, left: Operand, right: Operand, kind: ValueType) -> Ope
     )
     at = _first_true(_is_true(outside))
     if at is not None:
-        raise Uncomputable("the result is no date of the years 1 to 9999", (_pick(days, at),))
+        raise Uncomputable("the result is not a date of the years 1 to 9999", (_pick(days, at),))
     return moved.cast(pa.int32()).cast(pa.date32()) if kind == DATE else moved.view(pa.date64())
 
 

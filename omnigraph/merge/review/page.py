@@ -34,6 +34,7 @@ _RULES = (
 )
 # Commits that are looked through for who changed a row.
 _MOST_COMMITS = 200
+_FIRST = "leave it out for the first page"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,9 @@ class ReviewPlace:
         parts = text.split(".")
         is_right = len(parts) == 4 and all(map(is_ulid, parts[:2]))
         if not is_right or not all(each.isascii() and each.isdigit() for each in parts[2:]):
-            raise InputError("this cursor is none of a review")
+            raise InputError("this is not the cursor of a review", hint=_FIRST)
         if any(len(each) > 12 for each in parts[2:]):
-            raise InputError("this cursor is none of a review")
+            raise InputError("this is not the cursor of a review", hint=_FIRST)
         return cls(parts[0], parts[1], int(parts[2]), int(parts[3]))
 
 

@@ -134,7 +134,7 @@ def _read(repository: Repository, path: str) -> ReviewEvent | None:
         return None  # the branch was renamed or deleted meanwhile
     try:
         return ReviewEvent.from_json(json.loads(data))
-    except (ValueError, TypeError, KeyError) as failed:
+    except (ValueError, TypeError, KeyError, RecursionError) as failed:
         hint = "remove this file; the other events of the review stay"
         raise StorageError(f"the event of a review, {path}, cannot be read", hint=hint) from failed
 

@@ -133,17 +133,16 @@ class Gate:
         if branch is not None:
             is_target = action.takes_target
             named = {"target_branch": branch} if is_target else {"branch": branch}
-            is_allowed = policy.decide(Request(actor, action, **named)).allowed
+            decision = policy.decide(Request(actor, action, **named))
+            if decision.allowed:
+                return
+        elif actor is not None and any(
+            policy.somewhere(actor, each) for each in (action, *route.suffices)
+        ):
+            return
         else:
-            is_allowed = actor is not None and any(
-                policy.somewhere(actor, each) for each in (action, *route.suffices)
-            )
-            if not is_allowed:
-                reason = "no rule allows it on any branch"
-                decision = Decision(allowed=False, rule_id=None, reason=reason)
-                _noted.get([]).append((Request(actor, action), decision))
-        if not is_allowed:
-            raise DeniedError(actor, action, branch)
+            decision = policy.decide(Request(actor, action))  # for the log, and its hint
+        raise DeniedError(actor, action, branch, hint=decision.hint)
 
     def reload(self) -> None:
         """Read tokens and policy again; what cannot be read leaves the old ones in force."""

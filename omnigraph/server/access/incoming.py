@@ -159,7 +159,7 @@ def decoded(data: bytes, kind: type[SentFields]) -> SentFields:
     except msgspec.ValidationError as wrong:
         raise Refusal(400, "bad_request", f"the body is wrong: {wrong}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise Refusal(400, "bad_request", "the body is no JSON") from None
+        raise Refusal(400, "bad_request", "the body is not JSON") from None
 
 
 def asked(query_string: bytes, kind: type[SentFields]) -> SentFields:

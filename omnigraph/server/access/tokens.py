@@ -68,10 +68,10 @@ class TokenSource:
         try:
             found = json.loads(text)
         except (ValueError, RecursionError):
-            raise ConfigError(f"{self.variable}: the tokens are no JSON") from None
+            raise ConfigError(f"{self.variable}: the tokens are not JSON") from None
         if not isinstance(found, dict):
             hint = 'write {"actor": "token", …}'
-            raise ConfigError(f"{self.variable}: the tokens are no JSON object", hint=hint)
+            raise ConfigError(f"{self.variable}: the tokens are not a JSON object", hint=hint)
         return _tokens(found, self.variable or "")
 
     def _text(self) -> str:

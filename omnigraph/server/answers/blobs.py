@@ -12,7 +12,8 @@ from omnigraph.server.refusal import Refusal
 
 # What a browser is told: to save the bytes, and not to guess that they are a page or a script.
 _AS_DATA = {"content-disposition": "attachment", "x-content-type-options": "nosniff"}
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
+# No blob has a number of bytes with more digits.
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 
 
 def blob(call: ServerCall) -> Answer:

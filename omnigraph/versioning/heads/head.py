@@ -1,12 +1,16 @@
 """Head: where one branch stands, and the text that the manifest stores for it."""
 
 import json
+from typing import TypeAlias
 
 from omnigraph.frozen import dataclass
+from omnigraph.versioning.record_decoder import RecordDecoder
 
 BRANCH_KEY = "branch/"
 # Stored for a branch that was deleted while a layer has its name.
 GONE = "null"
+_Stored: TypeAlias = tuple[str, str, int, int | None]
+_decoder = RecordDecoder[_Stored](_Stored, "the head of a branch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,5 +31,8 @@ class Head:
 
 
 def decode_head(text: str) -> Head | None:
-    """Return the head that a text holds; None when it says that the branch is gone."""
-    return None if text == GONE else Head(*json.loads(text))
+    """Return the head that a text holds; None when it says that the branch is gone.
+
+    Raises StorageError for another text.
+    """
+    return None if text == GONE else Head(*_decoder.read(text))

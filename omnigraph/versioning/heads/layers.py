@@ -19,6 +19,7 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import commit_row_id
 from omnigraph.versioning.heads.head import BRANCH_KEY, GONE, Head, decode_head
 from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.record_decoder import RecordDecoder
 
 LAYERS = "layers"
 # A key that looks like a head. Release 0.1 fails at it when it reads all heads, as its cleanup
@@ -31,6 +32,9 @@ _MOST_KEPT = 16
 # thousand heads.
 _MOST_SOUGHT = 8
 _NAME, _TEXT, _LAYER = "object_id", "metadata", "location"
+
+_Stored: TypeAlias = tuple[tuple[str, int], ...]
+_decoder = RecordDecoder[_Stored](_Stored, "the list of layers of heads")
 
 # What a layer says of folded names; None for a branch that is gone.
 Told: TypeAlias = Mapping[str, Head | None]
@@ -55,7 +59,7 @@ class Spill:
 def layers_of(at: Table) -> tuple[Layer, ...]:
     """Return the layers of a version of the manifest, the newest first."""
     stored = at.metadata.get(LAYERS)
-    return () if stored is None else tuple(Layer(*each) for each in json.loads(stored))
+    return () if stored is None else tuple(Layer(*each) for each in _decoder.read(stored))
 
 
 def hot_heads(at: Table) -> Iterator[tuple[str, str]]:

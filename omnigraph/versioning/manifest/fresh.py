@@ -7,22 +7,25 @@ manifest and no file of its own, and what nobody sees is not stored.
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from omnigraph.frozen import dataclass
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest.records import (
-    decode_record,
+    CommitRecord,
     encode_commit,
     row_of_operation,
     rows_of_commit,
 )
+from omnigraph.versioning.record_decoder import RecordDecoder
 
 FRESH_KEY = "commit/"
 # Every version of the manifest holds them: how many there may be, and how many characters.
 MOST_FRESH, _MOST_SIZE = 32, 64 << 10
 _MOST_DECODED = 2 * MOST_FRESH
+_Stored: TypeAlias = tuple[CommitRecord, tuple[tuple[str, ...], bool]]
+_decoder = RecordDecoder[_Stored](_Stored, "the key of a commit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,9 @@ class FreshCommit:
 
 @lru_cache(_MOST_DECODED)
 def decode_fresh(text: str) -> FreshCommit:
-    """Return the commit that a key holds."""
-    record, (changed, is_named) = json.loads(text)
-    return FreshCommit(decode_record(record), tuple(changed), bool(is_named))
+    """Return the commit that a key holds; raise StorageError for another text."""
+    record, (changed, is_named) = _decoder.read(text)
+    return FreshCommit(record.commit(), changed, is_named)
 
 
 def fresh_texts(at: Table) -> dict[str, str]:

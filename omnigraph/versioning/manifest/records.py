@@ -3,8 +3,9 @@
 import json
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,7 @@ from omnigraph.versioning.commit import (
     commit_row_id,
 )
 from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.record_decoder import RecordDecoder
 
 STAMP = "omnigraph:internal_schema_version"
 FIRST_COMMIT = "omnigraph:first_commit"
@@ -28,6 +30,11 @@ FORMAT = layout.FORMAT
 COMMIT_ROW = "graph_commit"
 _MOST_DIGITS = 9
 _SHOWN = 40
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+# Versions that nobody sees are beyond the signed integers.
+_Version = Annotated[int, msgspec.Meta(ge=0)]
+# Until the end of the year 9999.
+_Microseconds = Annotated[int, msgspec.Meta(ge=0, lt=253_402_300_800_000_000)]
 
 
 def stamp_of(at: Table) -> int:
@@ -153,32 +160,58 @@ def matching_commits(rows: pa.Table, ids: list[str]) -> dict[str, Commit]:
     return {commit.id: commit for commit in found}
 
 
-def decode_commit(text: str) -> Commit:
-    """Return the commit that the text of a record holds."""
-    return decode_record(json.loads(text))
+class CommitRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """A commit as its record stores it."""
 
+    id: str
+    parents: tuple[str, ...]
+    branch: str
+    version: _Count
+    kind: CommitKind
+    created_at: _Microseconds
+    operation_id: str
+    schema: str
+    tables: dict[str, tuple[str, _Version, _Count, str]]
+    actor: str | None = None
+    message: str | None = None
+    affected: tuple[int, int] | None = None
+    request: str | None = None
+    models: dict[str, tuple[tuple[str, str], ...]] = {}
+    touched: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None]] = {}
 
-def decode_record(record: dict[str, Any]) -> Commit:
-    """Return the commit that a record holds; takes the record apart."""
-    # The names are the same in all commits, and there are as many of them as commits and tables.
-    models = {key: _models(pairs) for key, pairs in record.pop("models", {}).items()}
-    tables = {
-        sys.intern(key): TableState(
-            sys.intern(path), version, rows, sys.intern(branch), models.get(key, ())
+    def commit(self) -> Commit:
+        """Return the commit."""
+        # The names are the same in all commits, and there are as many as commits and tables.
+        models = {key: _models(pairs) for key, pairs in self.models.items()}
+        return Commit(
+            id=self.id,
+            parents=self.parents,
+            branch=self.branch,
+            version=self.version,
+            kind=self.kind,
+            created_at=self.created_at,
+            operation_id=self.operation_id,
+            schema=self.schema,
+            tables={
+                sys.intern(key): TableState(
+                    sys.intern(path), version, rows, sys.intern(branch), models.get(key, ())
+                )
+                for key, (path, version, rows, branch) in self.tables.items()
+            },
+            actor=self.actor,
+            message=self.message,
+            affected=self.affected,
+            request=self.request,
+            touched={key: _touched(*each) for key, each in self.touched.items()},
         )
-        for key, (path, version, rows, branch) in record.pop("tables").items()
-    }
-    touched = {key: _touched(*each) for key, each in record.pop("touched", {}).items()}
-    kind = CommitKind(record.pop("kind"))
-    affected = record.pop("affected", None)
-    return Commit(
-        parents=tuple(record.pop("parents")),
-        kind=kind,
-        tables=tables,
-        touched=touched,
-        affected=None if affected is None else tuple(affected),
-        **record,
-    )
+
+
+_commit = RecordDecoder[CommitRecord](CommitRecord, "the record of a commit")
+
+
+def decode_commit(text: str | None) -> Commit:
+    """Return the commit that the text of a record holds; raise StorageError for another text."""
+    return _commit.read(text).commit()
 
 
 def encode_commit(commit: Commit) -> str:

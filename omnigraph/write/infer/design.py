@@ -146,7 +146,7 @@ def _join(
     rest = {name: each for name, each in columns.items() if name not in names}
     one, other = found
     if one is None or other is None:
-        made.notes.append(f"the ends of '{table.name}' are no ids of one type; its rows are nodes")
+        made.notes.append(f"the ends of '{table.name}' are not ids of one type; its rows are nodes")
         made.nodes.append(_node(table.name, columns, made))
         return
     ends = _texts(columns[names[0]]), _texts(columns[names[1]])

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.data.result import missing_package
+from omnigraph.data.values.soundness import check_sound_table
 from omnigraph.errors import InputError, UnreadableError
 from omnigraph.frozen import dataclass
 from omnigraph.write.load.sources.files import refuse_encoding
@@ -48,7 +49,7 @@ def _frame(data: Any) -> pa.Table:  # noqa: ANN401 - of any library
     if isinstance(data, list) and all(isinstance(each, Mapping) for each in data):
         return _from_rows("<rows>", data)
     if not is_frame(data):
-        raise InputError(f"a {type(data).__name__} is no frame")
+        raise InputError(f"a {type(data).__name__} is not a frame")
     return to_stream(data).read_all()
 
 
@@ -68,7 +69,7 @@ def _file(path: Path) -> list[GivenTable]:
             case ".csv":
                 return [GivenTable(path.stem, _csv(path), is_text=True)]
             case ".parquet":
-                return [GivenTable(path.stem, pq.read_table(path))]
+                return [GivenTable(path.stem, _parquet(path))]
             case ".json" | ".jsonl" | ".ndjson":
                 return list(_json(path))
             case ".graphml":
@@ -76,10 +77,16 @@ def _file(path: Path) -> list[GivenTable]:
     except OSError as failed:
         reason = failed.strerror or type(failed).__name__
         raise UnreadableError(f"cannot read '{path}': {reason}") from None
-    except (pa.ArrowInvalid, UnicodeDecodeError) as bad:
+    except (pa.ArrowException, UnicodeError, MemoryError) as bad:
         raise UnreadableError(f"'{path}' cannot be read: {bad}") from None
     hint = f"files end in {', '.join(FILE_ENDINGS)}"
-    raise UnreadableError(f"'{path}' is of no format that can be imported", hint=hint)
+    raise UnreadableError(f"'{path}' has no format that can be imported", hint=hint)
+
+
+def _parquet(path: Path) -> pa.Table:
+    table = pq.read_table(path)
+    check_sound_table(table)
+    return table
 
 
 def _csv(path: Path) -> pa.Table:
@@ -111,7 +118,7 @@ def _json(path: Path) -> Iterator[GivenTable]:
     text = path.read_text(encoding="utf-8-sig")
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = list(_lines(path, text))
     if isinstance(found, Mapping) and found and all(isinstance(e, list) for e in found.values()):
         for name, rows in found.items():
@@ -129,7 +136,7 @@ def _lines(path: Path, text: str) -> Iterator[object]:
         if line.strip() and not line.lstrip().startswith("//"):
             try:
                 yield json.loads(line)
-            except ValueError as bad:
+            except (ValueError, RecursionError) as bad:
                 raise UnreadableError(f"{path}:{number} is not JSON: {bad}") from None
 
 
@@ -142,7 +149,9 @@ def _is_record(row: object) -> bool:
 def _records(path: Path, rows: list[Mapping[str, Any]]) -> Iterator[GivenTable]:
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
-        data = dict(row.get("data") or {})
+        data = row.get("data") or {}
+        if not isinstance(data, Mapping):
+            raise UnreadableError(f'{path}: "data" of a record is no object')
         if "edge" in row:
             data = {"from": row["from"], "to": row["to"], **data}
         groups.setdefault(str(row.get("type") or row.get("edge")), []).append(data)
@@ -155,7 +164,7 @@ def _from_rows(place: str, rows: Iterable[object]) -> pa.Table:
     every = list(rows)
     for number, row in enumerate(every, 1):
         if not isinstance(row, Mapping):
-            raise UnreadableError(f"{place}: row {number} is no object")
+            raise UnreadableError(f"{place}: row {number} is not an object")
     names = list(dict.fromkeys(name for row in every for name in row))  # type: ignore[attr-defined]
     columns = {}
     for name in names:
@@ -183,7 +192,9 @@ def _graphml(path: Path) -> Iterator[GivenTable]:
         raise missing_package("networkx") from None
     try:
         graph = networkx.read_graphml(path)
-    except (networkx.NetworkXError, SyntaxError) as bad:
+    except OSError:
+        raise
+    except Exception as bad:  # networkx raises whatever its conversions do
         raise UnreadableError(f"'{path}' is not GraphML: {bad}") from None
     yield from _network(graph)
 

@@ -54,7 +54,7 @@ export function PlacePicker({ onClose }: { onClose: () => void }) {
           </button>
         ))}
         {found.length > MOST ? <p class="soft small">and {found.length - MOST} more</p> : null}
-        {branches.value !== null && found.length === 0 ? <p class="soft small">no branch is named so</p> : null}
+        {branches.value !== null && found.length === 0 ? <p class="soft small">no branch has this name</p> : null}
       </section>
       {named.length ? (
         <section class="choices" aria-label="Tags">

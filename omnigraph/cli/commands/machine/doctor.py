@@ -36,7 +36,7 @@ def doctor(session: Session, **how: Any) -> None:  # noqa: ANN401
 
 @click.group()
 def spark() -> None:
-    """What a cluster of Spark needs."""
+    """Settings for a Spark cluster."""
 
 
 @spark.command("defaults")

@@ -17,7 +17,7 @@ _EXAMPLES = ("memory", "people", "research", "supply")
 @click.argument("folder", required=False)
 @json_option
 def example(name: str, folder: str | None, as_json: bool) -> None:
-    """Write an example into FOLDER, which is named like it unless told otherwise.
+    """Write an example into FOLDER, by default one of the same name.
 
     Each has a schema, queries, rows and a walk through them in Python.
 
@@ -44,7 +44,7 @@ def _copy(name: str, place: Path) -> list[str]:
     try:
         if place.exists() and (not place.is_dir() or any(place.iterdir())):
             hint = "name another folder: omnigraph example NAME FOLDER"
-            raise InputError(f"'{place}' is there already, and is no empty folder", hint=hint)
+            raise InputError(f"'{place}' exists and is not an empty folder", hint=hint)
         place.mkdir(parents=True, exist_ok=True)
         found = files("omnigraph.cli").joinpath("examples", name).iterdir()
         contents = {each.name: each.read_bytes() for each in found if each.is_file()}

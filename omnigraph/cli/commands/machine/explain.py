@@ -11,6 +11,7 @@ from omnigraph.cli.session import json_option
 from omnigraph.errors import NotFoundError
 
 _SECTION = re.compile(r"^## (\w+)(?:: (.+))?$")
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)#]*)(?:#[^)]*)?\)")
 
 
 def _codes(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -29,12 +30,34 @@ def explain(code: str, as_json: bool) -> None:
         from omnigraph.syntax.problems import suggest
 
         hint = suggest(code, known.values()) or "docs/errors.md lists them all"
-        raise NotFoundError(f"there is no error code '{code}'", hint=hint)
+        raise NotFoundError(f"unknown error code '{code}'", hint=hint)
     title, text = _sections()[found]
     if as_json:
         show_json({"code": found, "title": title, "text": text})
     else:
-        click.echo(f"{found}: {title}\n\n{text}" if title else f"{found}\n\n{text}")
+        click.echo(f"{found}: {title}" if title else found)
+        click.echo(f"\n{_plain(text)}")
+
+
+def _plain(text: str) -> str:
+    """Return the text of a page for a terminal: examples indented, links by their pages."""
+    lines: list[str] = []
+    is_example = False
+    for line in text.splitlines():
+        if line.startswith("```"):
+            is_example = not is_example
+        elif is_example:
+            lines.append(f"  {line}".rstrip())
+        else:
+            lines.append(_LINK.sub(_named, line))
+    return "\n".join(lines)
+
+
+def _named(link: re.Match[str]) -> str:
+    words, page = link[1], link[2]
+    if not page:
+        return words
+    return f"{words} ({page})" if "://" in page else f"{words} (docs/{page})"
 
 
 @cache

@@ -104,7 +104,7 @@ def contradictions(session: Session, limit: int, branch: str | None) -> None:
 def end(
     session: Session, fact: str, until: datetime | None, branch: str | None, message: str | None
 ) -> None:
-    """Say that a FACT is true no longer; it stays for questions about before."""
+    """End a FACT; it stays, and answers for the time before."""
     from omnigraph.memory import Memory
 
     name = session.branch(branch)

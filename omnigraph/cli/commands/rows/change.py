@@ -66,7 +66,7 @@ def receipt_line(receipt: "Receipt") -> str:
 @click.command()
 @click.argument("type_name", metavar="TYPE", shell_complete=completing.types)
 @click.option("--into", required=True, metavar="ID", help="The node that stays.")
-@click.option("--from", "duplicate", required=True, metavar="ID", help="The one that is it, too.")
+@click.option("--from", "duplicate", required=True, metavar="ID", help="The duplicate, which goes.")
 @click.option(
     "--take",
     multiple=True,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from omnigraph.errors import Code, InputError, UnreadableError, Violation
+from omnigraph.files.bytes import is_there
 from omnigraph.frozen import dataclass
 from omnigraph.storage.store import Store, store_at
 from omnigraph.write.load.sources.packing import HEAD, unpacked
@@ -103,7 +104,7 @@ def _files(place: str) -> list[File]:
     if separator and scheme.lower() != "file":
         return _objects(place)
     text = store_at(place).root if separator else place
-    if _MAGIC.isdisjoint(text) or Path(text).exists():
+    if _MAGIC.isdisjoint(text) or is_there(Path(text)):
         return [_local(Path(text), text)]
     matches = sorted(each for each in glob.glob(text, recursive=True) if Path(each).is_file())  # noqa: PTH207 - a pattern may be absolute
     if not matches:

@@ -2,15 +2,20 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
-from typing import BinaryIO, cast
+from functools import partial
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from omnigraph.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 
 class Packing(StrEnum):
@@ -38,6 +43,7 @@ _FOREIGN = {
     b"SQLite format 3\0": "an SQLite database",
 }
 HEAD = 16
+_PACKED_BYTES = 1 << 16
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, OSError)
 
 
@@ -75,16 +81,78 @@ def _unpacked_zstd(file: BinaryIO) -> Iterator[BinaryIO]:
         yield unpacked
 
 
+class _Decompressor(Protocol):
+    """One compressed stream."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _Members(io.RawIOBase):
+    """The content of compressed streams that follow each other, as parallel packers write them.
+
+    Python's own files take whatever follows a stream for the end, also one that is damaged.
+    """
+
+    def __init__(
+        self, file: BinaryIO, start: "Callable[[], _Decompressor]", padding: bytes
+    ) -> None:
+        self._file = file
+        self._start = start
+        self._padding = padding
+        self._member = start()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        """Fill a buffer as far as the next bytes go; return their number."""
+        room = memoryview(buffer).cast("B")
+        data = self._next(len(room))
+        room[: len(data)] = data
+        return len(data)
+
+    def _next(self, most: int) -> bytes:
+        """Return some bytes of the content; none at the end."""
+        while True:
+            packed = b""
+            if self._member.eof:
+                packed = self._between(self._member.unused_data)
+                if not packed:
+                    return b""
+                self._member = self._start()
+            elif self._member.needs_input:
+                packed = self._file.read(_PACKED_BYTES)
+                if not packed:
+                    raise EOFError("it ends in the middle")
+            if data := self._member.decompress(packed, most):
+                return data
+
+    def _between(self, rest: bytes) -> bytes:
+        """Return the first bytes of the next stream, behind what may fill the gap; or none."""
+        while not (found := rest.lstrip(self._padding) if self._padding else rest):
+            rest = self._file.read(_PACKED_BYTES)
+            if not rest:
+                return b""
+        return found
+
+
 @contextmanager
 def _unpacked_bzip2(file: BinaryIO) -> Iterator[BinaryIO]:
-    with bz2.BZ2File(file) as unpacked:
-        yield cast(BinaryIO, unpacked)
+    with io.BufferedReader(_Members(file, bz2.BZ2Decompressor, b"")) as unpacked:
+        yield unpacked
 
 
 @contextmanager
 def _unpacked_xz(file: BinaryIO) -> Iterator[BinaryIO]:
-    with lzma.LZMAFile(file) as unpacked:
-        yield cast(BinaryIO, unpacked)
+    start = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ)
+    with io.BufferedReader(_Members(file, start, b"\0")) as unpacked:
+        yield unpacked
 
 
 _UNPACK: Mapping[Packing, Callable[[BinaryIO], AbstractContextManager[BinaryIO]]] = {

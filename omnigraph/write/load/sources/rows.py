@@ -108,7 +108,7 @@ def _to_record(line: bytes, stored: StoredType) -> bytes:
         return line
     try:
         found = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return line
     word = "edge" if isinstance(stored, EdgeType) else "type"
     own = json.dumps(stored.name).encode()
@@ -209,9 +209,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON out of whatever Python has
 
 
 def _refuse(value: object) -> object:
-    raise InputError(
-        f"a {type(value).__name__} is no value of a row", hint="write it as JSON has it"
-    )
+    raise InputError(f"a row cannot hold a {type(value).__name__}", hint="write it as JSON has it")
 
 
 def is_uri(text: str) -> bool:

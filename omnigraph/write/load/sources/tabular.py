@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.data.values.columns import Conversion, convert, convert_each
+from omnigraph.data.values.soundness import check_sound
 from omnigraph.errors import MOST_VIOLATIONS, Code, UnreadableError, Violation
 from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_type
@@ -30,6 +31,8 @@ _CSV_ROWS = 16_384
 # Rows of a file that are read at a time, or fewer where they are large, as vectors are.
 _MOST_ROWS, _MOST_BYTES = 65_536, 32 << 20
 _CSV_BYTES = 8 << 20
+# What Arrow raises at a broken file, also one that names more bytes than there is memory.
+_BROKEN = (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError)
 _SINGLE = frozenset([int, float, bool, type(None)])
 
 
@@ -37,15 +40,15 @@ def open_parquet(file: BinaryIO, named: File) -> pq.ParquetFile:
     """Open a Parquet file; raises UnreadableError when it is not one."""
     try:
         return pq.ParquetFile(file)
-    except pa.ArrowInvalid as bad:
-        raise UnreadableError(f"'{named.name}' is not a Parquet file: {bad}") from None
+    except (pa.ArrowException, UnicodeDecodeError, MemoryError) as bad:
+        raise UnreadableError(f"'{named.name}' is not a Parquet file: {_first_line(bad)}") from None
 
 
 def open_arrow(file: BinaryIO, named: File) -> pa.ipc.RecordBatchFileReader:
     """Open an Arrow file; raises UnreadableError when it is not one."""
     try:
         return pa.ipc.open_file(file)
-    except (pa.ArrowException, OSError) as bad:
+    except _BROKEN as bad:
         raise UnreadableError(f"'{named.name}' is not an Arrow file: {_first_line(bad)}") from None
 
 
@@ -69,7 +72,8 @@ class ParquetRows:
         with self.file.open() as opened:
             parquet = open_parquet(opened, self.file)
             batches = parquet.iter_batches(self._rows_at_once(parquet), row_groups=self.groups)
-            yield parquet.schema_arrow.names, _sound(batches, self.file, "Parquet")
+            names = _names(parquet.schema_arrow, self.file, "Parquet")
+            yield names, _sound(batches, self.file, "Parquet")
 
     def _rows_at_once(self, parquet: pq.ParquetFile) -> int:
         groups = [parquet.metadata.row_group(number) for number in self.groups]
@@ -89,11 +93,11 @@ class ArrowRows:
         with self.file.open() as opened:
             if self.numbers is None:
                 stream = _open_stream(opened, self.file)
-                yield stream.schema.names, _sound(stream, self.file, "Arrow")
+                yield _names(stream.schema, self.file, "Arrow"), _sound(stream, self.file, "Arrow")
             else:
                 arrow = open_arrow(opened, self.file)
                 batches = (arrow.get_batch(number) for number in self.numbers)
-                yield arrow.schema.names, _sound(batches, self.file, "Arrow")
+                yield _names(arrow.schema, self.file, "Arrow"), _sound(batches, self.file, "Arrow")
 
 
 def typed_blocks(
@@ -130,10 +134,11 @@ def _sound(batches: Iterable[pa.RecordBatch], file: File, kind: str) -> Iterator
     """Yield batches of a bounded number of rows; raises UnreadableError for a broken file."""
     try:
         for batch in batches:
+            check_sound(batch.columns)
             step = _rows_at_once(len(batch), batch.nbytes)
             for first in range(0, len(batch), step):
                 yield batch.slice(first, step)
-    except (pa.ArrowException, OSError) as bad:
+    except _BROKEN as bad:
         raise UnreadableError(
             f"'{file.name}' is a broken {kind} file: {_first_line(bad)}"
         ) from None
@@ -146,12 +151,20 @@ def _rows_at_once(rows: int, size: int) -> int:
 def _open_stream(file: BinaryIO, named: File) -> pa.RecordBatchReader:
     try:
         return pa.ipc.open_stream(file)
-    except (pa.ArrowException, OSError) as bad:
+    except _BROKEN as bad:
         raise UnreadableError(f"'{named.name}' is not an Arrow file: {_first_line(bad)}") from None
 
 
 def _first_line(bad: Exception) -> str:
-    return str(bad).partition("\n")[0]
+    return str(bad).partition("\n")[0] or type(bad).__name__
+
+
+def _names(schema: pa.Schema, file: File, kind: str) -> list[str]:
+    """Return the names of columns; raises UnreadableError for those that are not UTF-8."""
+    try:
+        return list(schema.names)
+    except UnicodeDecodeError as bad:
+        raise UnreadableError(f"'{file.name}' is a broken {kind} file: {bad}") from None
 
 
 def csv_blocks(
@@ -274,7 +287,7 @@ def _literals(texts: Sequence[str | None]) -> list[object]:
     """Return what each text is as JSON, or the text itself where it is not."""
     try:
         found = msgspec.json.decode(f"[{','.join(text or 'null' for text in texts)}]")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         found = []
     # Texts with a comma could only join to one value as a string, a list or an object.
     if len(found) == len(texts) and set(map(type, found)) <= _SINGLE:
@@ -296,7 +309,7 @@ def _numbers(values: list[object]) -> pa.Array | None:
 def _literal(text: str) -> object:
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return text
 
 

@@ -100,7 +100,7 @@ export default function Live() {
         />
       )}
       {state.commits.length === 0 && error === null ? (
-        <Empty title="Nothing has been written since you came">
+        <Empty title="Nothing was committed since you opened this page">
           <p>
             Commits to {address.branch} appear here as they are made. <a href={href({ room: 'history' })}>What was before is in the history.</a>
           </p>

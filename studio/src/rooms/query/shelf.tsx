@@ -23,7 +23,7 @@ export function Shelf({ asked, stored, take, forget }: { asked: Question[]; stor
         </summary>
         {stored.error !== null ? <Failure error={stored.error} retry={stored.retry} /> : null}
         {stored.isLoading && stored.value === null ? <Loading what="stored queries" lines={3} /> : null}
-        {stored.value !== null && queries.length === 0 ? <p class="soft small">The server has none for you.</p> : null}
+        {stored.value !== null && queries.length === 0 ? <p class="soft small">There are none that you may run; <code>queries:</code> of omnigraph.yaml names them.</p> : null}
         <ul class="plain">
           {queries.map((each) => (
             <li key={each.name}>

@@ -1,0 +1,31 @@
+"""Soundness: refuses columns of files and answers that are not what Arrow takes them for.
+
+Arrow follows the lengths and places that a file names, and takes its bytes for text, unless it is
+asked to look at all of them first.
+"""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+
+def check_sound(columns: Iterable[pa.Array]) -> None:
+    """Raise ArrowInvalid for a column whose parts do not fit together, or that is not UTF-8."""
+    for column in columns:
+        plain = _without_date64(column.type)
+        (column if plain == column.type else column.view(plain)).validate(full=True)
+
+
+def check_sound_table(table: pa.Table) -> None:
+    """Raise ArrowInvalid for a table that has such a column."""
+    for column in table.columns:
+        check_sound(column.chunks)
+
+
+def _without_date64(kind: pa.DataType) -> pa.DataType:
+    """Return a type with numbers for date64: Arrow refuses any that is not a whole day."""
+    if pa.types.is_date64(kind):
+        return pa.int64()
+    if pa.types.is_list(kind):
+        return pa.list_(_without_date64(kind.value_type))
+    return kind
