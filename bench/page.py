@@ -126,7 +126,7 @@ def page() -> str:
     parts.append(f"![How times grow with rows and history]({GROWTH_CHART})\n")
     parts.append(f"{_RATIOS}\n### Warm\n\n{_ratios('warm')}")
     parts.append(f"### Cold\n\n{_COLD}\n{_ratios('cold')}")
-    parts.append(f"## Written in any order\n\n{_ORDERS}{_load()}\n{_orders()}")
+    parts.append(f"## Written in any order\n\n{_ORDERS}{_load('orders')}\n{_orders()}")
     if stored("short_reads") is not None:
         parts.append(f"## Short reads\n\n{_SHORT_READS}\n{_short_reads()}")
     for area, group in groupby(found, lambda each: each.figure.area):
@@ -210,12 +210,14 @@ def _compared() -> str:
         for state in ("warm", "cold")
         if (peer, what, state) in found
     ]
-    return _rows(("peer", "what", "process", "OmniGraph", "peer"), rows)
+    table = _rows(("peer", "what", "process", "OmniGraph", "peer"), rows)
+    busy = _load("versioned")
+    return f"{table}\nBeside Doltlite, {busy[0].lower()}{busy[1:]}" if busy else table
 
 
-def _load() -> str:
-    """Return whether others used the machine, in words, while the orders were measured."""
-    run = stored("orders")
+def _load(workload: str) -> str:
+    """Return whether others used the machine, in words, while a workload was measured."""
+    run = stored(workload)
     load = None if run is None else run["findings"].get("load_average")
     if run is None or load is None or load < run["machine"]["cores"]:
         return ""

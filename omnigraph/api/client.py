@@ -331,10 +331,16 @@ def _error_by_status(status: int, found: dict[str, Any]) -> OmniGraphError:
 def _detail(body: bytes) -> dict[str, Any] | None:
     """Return all that an answer tells of an error; None when it is no such answer."""
     try:
-        found = json.loads(body)
+        found: Any = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or not isinstance(found.get("error"), str):
+    if not _tells(found):
         return None
-    detail = found.get("detail")
-    return detail if isinstance(detail, dict) and isinstance(detail.get("error"), str) else found
+    told: dict[str, Any] = found["detail"] if _tells(found.get("detail")) else found
+    return told
+
+
+def _tells(found: object) -> bool:
+    """Whether an object has the message of an error."""
+    message = found.get("error") if isinstance(found, dict) else None
+    return isinstance(message, str) and bool(message)

@@ -21,7 +21,14 @@ from omnigraph.cli.following.lines import Message
 from omnigraph.cli.following.position import TopicPosition
 from omnigraph.data.result import result_of
 from omnigraph.deploy.ledger import Ledger
-from omnigraph.errors import ConfigError, InputError, RemoteError, StorageError, UnreadableError
+from omnigraph.errors import (
+    ConfigError,
+    InputError,
+    RemoteError,
+    StorageError,
+    UnreadableError,
+    ViolationsError,
+)
 from omnigraph.evolve.plan import SavedPlan
 from omnigraph.files.yaml import parse_yaml
 from omnigraph.mcp.clients import CLIENTS, plan_installation
@@ -100,6 +107,26 @@ def test_places_and_texts_that_an_arrow_file_invents_are_not_followed(
     assert "cannot be read" in _refused(lambda: result_of("q", stream), RemoteError)
 
 
+@pytest.mark.parametrize("name", ["born", "days", "name", "tags", "vec"])
+@pytest.mark.parametrize("is_list", [False, True])
+def test_times_of_an_unknown_zone_are_no_values_of_other_types(name: str, is_list: bool) -> None:
+    times = pa.array([5, None], pa.int64()).view(pa.timestamp("us", "Nowhere/Else"))
+    ends = pa.array([0, 1, 2], pa.int32())
+    column = pa.ListArray.from_arrays(ends, times) if is_list else times
+    columns = {"slug": ["ann", "bob"], "name": ["Ann", "Bob"], name: column}
+
+    given = Given("a.arrows", _stream(pa.table(columns)), "Person")
+    assert f".{name}: " in _refused(lambda: rows._run(given), ViolationsError)
+
+
+def test_a_time_zone_of_an_arrow_file_that_is_no_text_is_an_error() -> None:
+    times = pa.array([5, 6], pa.int64()).view(pa.timestamp("us", "Nowhere/Else"))
+    stream = _stream(pa.table({"slug": ["ann", "bob"], "name": ["A", "B"], "seen": times}))
+
+    given = Given("a.arrows", stream.replace(b"Nowhere", b"No\xffhere"), "Person")
+    assert "is a broken Arrow file" in _refused(lambda: rows._run(given), UnreadableError)
+
+
 def test_texts_of_a_parquet_file_that_are_not_utf_8_are_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(_batch([0, 3, 6], b"ann\xff\xfe\xfd"), path)
@@ -157,12 +184,24 @@ def test_deeply_nested_answers_and_files_are_errors(tmp_path: Path) -> None:
     assert Message("t", 0, 1, data + b"\n[").line.count(b"\n") == 1
 
 
+def test_an_answer_with_an_empty_message_tells_its_status() -> None:
+    error = error_of(404, b'{"error": "", "code": "head_moved"}', None)
+
+    assert error.message == "the server answered with status 404"
+
+
+def test_names_of_an_answer_that_are_not_utf_8_are_an_error() -> None:
+    stream = _stream(pa.table({"a": [{"inner": 1}]})).replace(b"inner", b"\xff\xffner")
+
+    assert "cannot be read" in _refused(lambda: result_of("q", stream), RemoteError)
+
+
 def test_an_answer_without_the_costs_of_a_query_is_an_error() -> None:
     _refused(lambda: Profile.from_ipc(_stream(pa.table({"a": [1]}))), RemoteError)
 
 
 def test_numbers_with_too_many_digits_are_no_cursor_range_or_position() -> None:
-    assert "no cursor" in _refused(lambda: Cursor.read(f"{LONG}~abc", "abc"), InputError)
+    assert "not the cursor" in _refused(lambda: Cursor.read(f"{LONG}~abc", "abc"), InputError)
     assert asked_range({"range": f"bytes=0-{LONG}"}, "tag", 100) is None
     assert asked_range({"range": "bytes=0-٣"}, "tag", 100) is None
     assert TopicPosition.parse(f"Kafka-Position: c t 0:{LONG}") is None

@@ -67,8 +67,19 @@ def _python_values(column: pa.Array, kind: ValueType) -> list[object]:
         return [None if each is None else each * many // divisor for each in ticks]
     try:
         return list(plain.to_pylist())
-    except (ValueError, OverflowError):
-        return list(plain.cast(pa.utf8()).to_pylist())
+    except (ValueError, OverflowError, LookupError):  # a time zone may be unknown
+        return _as_texts(plain)
+
+
+def _as_texts(column: pa.Array) -> list[object]:
+    """Return values that Python cannot hold as texts, or else as objects, which fit no type."""
+    given = column.type
+    if pa.types.is_timestamp(given) and given.tz is not None:
+        column = column.cast(pa.timestamp(given.unit, "UTC"))
+    try:
+        return list(column.cast(pa.utf8()).to_pylist())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return [{} if each else None for each in column.is_valid().to_pylist()]
 
 
 def convert_whole(column: pa.Array, kind: ValueType) -> pa.Array | None:

@@ -16,8 +16,19 @@ def check_sound(columns: Iterable[pa.Array]) -> None:
         (column if plain == column.type else column.view(plain)).validate(full=True)
 
 
+def check_names(fields: Iterable[pa.Field]) -> None:
+    """Raise UnicodeDecodeError for a name of a column, a part or a time zone that is not UTF-8."""
+    for field in fields:
+        kind = field.type
+        _ = field.name
+        if pa.types.is_timestamp(kind):
+            _ = kind.tz
+        check_names(kind.field(number) for number in range(kind.num_fields))
+
+
 def check_sound_table(table: pa.Table) -> None:
-    """Raise ArrowInvalid for a table that has such a column."""
+    """Raise ArrowInvalid for a table that has such a column, UnicodeDecodeError for such a name."""
+    check_names(table.schema)
     for column in table.columns:
         check_sound(column.chunks)
 

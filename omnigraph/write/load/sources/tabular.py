@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.data.values.columns import Conversion, convert, convert_each
-from omnigraph.data.values.soundness import check_sound
+from omnigraph.data.values.soundness import check_names, check_sound
 from omnigraph.errors import MOST_VIOLATIONS, Code, UnreadableError, Violation
 from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_type
@@ -160,8 +160,9 @@ def _first_line(bad: Exception) -> str:
 
 
 def _names(schema: pa.Schema, file: File, kind: str) -> list[str]:
-    """Return the names of columns; raises UnreadableError for those that are not UTF-8."""
+    """Return the names of columns; raises UnreadableError for any name that is not UTF-8."""
     try:
+        check_names(schema)
         return list(schema.names)
     except UnicodeDecodeError as bad:
         raise UnreadableError(f"'{file.name}' is a broken {kind} file: {bad}") from None
