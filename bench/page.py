@@ -216,7 +216,7 @@ def _compared() -> str:
 
 
 def _load(workload: str) -> str:
-    """Say whether others used the machine while a workload was measured."""
+    """Return whether others used the machine, in words, while a workload was measured."""
     run = stored(workload)
     load = None if run is None else run["findings"].get("load_average")
     if run is None or load is None or load < run["machine"]["cores"]:
@@ -296,7 +296,7 @@ def _peer_exponent(findings: dict[str, Any], sweep: str, operation: str) -> str:
 
 
 def _refused() -> str:
-    """Say how long the question takes at each size, in this process and on Spark."""
+    """Return how long the question takes at each size, in this process and on Spark."""
     findings, rows = _findings("spark_queries"), []
     for persons in (10_000, 40_000, 100_000):
         name = f"paths_to_older_{persons}"
@@ -316,7 +316,7 @@ def _marked(verdict: str) -> str:
 
 
 def run_in_words() -> str:
-    """Say which workloads are from the last run of all of them."""
+    """Return which workloads are from the last run of all of them."""
     last = last_run()
     if last is None:
         return "The workloads were run one by one.\n"
@@ -347,7 +347,7 @@ def _runs() -> str:
 
 
 def _campaigns() -> str:
-    """Say of each lane how much of it has run, on which commits, and what its last part said."""
+    """Return of each lane how much of it has run, on which commits, and what its last part said."""
     rows = []
     for name, found in _findings("campaign").items():
         commits = ", ".join(dict.fromkeys(part["commit"] for part in found["parts"]))
