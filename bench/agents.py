@@ -8,7 +8,6 @@ import argparse
 import asyncio
 import json
 import os
-import statistics
 import sys
 import tempfile
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from mcp import Client, StdioServerParameters
 
-from bench.record import Timing, store
+from bench.record import store, timing
 from omnigraph import Graph, init
 from omnigraph.mcp.desk import Desk, own_branch
 from omnigraph.mcp.guide import guide_text
@@ -87,8 +86,8 @@ async def _measured(root: Path, runs: int) -> dict[str, object]:
         starts.append(done - begun)
         lists.append(done - met)
     found: dict[str, object] = {
-        "start_to_first_tools": _timing(starts),
-        "initialized_to_first_tools": _timing(lists),
+        "start_to_first_tools": timing(starts),
+        "initialized_to_first_tools": timing(lists),
     }
     async with Client(params, mode="legacy") as client:
         times = []
@@ -97,19 +96,14 @@ async def _measured(root: Path, runs: int) -> dict[str, object]:
             begun = time.perf_counter()
             await client.call_tool("query", asked)
             times.append(time.perf_counter() - begun)
-        found["point_read"] = _timing(times[50:])
+        found["point_read"] = timing(times[50:])
         times = []
         for _ in range(101):
             begun = time.perf_counter()
             await client.call_tool("schema", {})
             times.append(time.perf_counter() - begun)
-        found["schema_tool"] = _timing(times)
+        found["schema_tool"] = timing(times)
     return found
-
-
-def _timing(seconds: list[float]) -> Timing:
-    low, middle, high = statistics.quantiles([1_000 * each for each in seconds], n=4)
-    return Timing(middle, low, high, len(seconds))
 
 
 def _sizes(graph: Graph) -> dict[str, object]:

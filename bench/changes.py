@@ -115,7 +115,7 @@ def _one_row(graph: Graph, rows: int, runs: int) -> Iterator[tuple[str, Timing]]
 
 
 def _costs(root: Path, rows: int, runs: int) -> Iterator[tuple[str, object]]:
-    """Return what one-row changes read, and what the validator alone takes."""
+    """Yield what one-row changes read, and what the validator alone takes."""
     graph = open_graph(root, durable=False)
     with metered() as meter:
         graph.mutate(UPDATE, number=rows // 2, balance=-1.0)
@@ -129,7 +129,7 @@ def _costs(root: Path, rows: int, runs: int) -> Iterator[tuple[str, object]]:
 
 
 def _many(root: Path, rows: int) -> Iterator[tuple[str, object]]:
-    """Return what ten thousand rows take: by an update, and by a load that replaces rows."""
+    """Yield what ten thousand rows take: by an update, and by a load that replaces rows."""
     graph = open_graph(root, durable=False)
     balances = count(1)
     group = rows // MANY // 2

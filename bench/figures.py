@@ -67,7 +67,7 @@ _Short: TypeAlias = tuple[str, str, float] | tuple[str, str, float, str]
 
 
 def _of(area: str, workload: str, *figures: _Short) -> Iterator[Figure]:
-    """Return figures bounded from above: finding, what it is, bound, and unit if not ms."""
+    """Yield figures bounded from above: finding, what it is, bound, and unit if not ms."""
     for finding, what, most, *unit in figures:
         yield Figure(
             area=area,

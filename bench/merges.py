@@ -149,7 +149,7 @@ def _large(root: Path) -> Iterator[tuple[str, object]]:
 
 
 def _measured(root: Path) -> tuple[int, float]:
-    """Merge in another process; give how many MiB more it takes for that, and how long."""
+    """Merge in another process; return how many MiB more it takes for that, and how long."""
     open_graph(root, durable=False)
     command = [sys.executable, "-c", MEASURED, str(root)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

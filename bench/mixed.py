@@ -49,9 +49,9 @@ WORDS = [
 _BATCH = 20_000
 
 
-def write_mixed(path: Path, lines: int, seed: int = DATA_SEED) -> None:
+def write_mixed(path: Path, lines: int) -> None:
     """Write so many lines: 35 % persons, 5 % companies, 45 % Knows and 15 % WorksAt."""
-    chance = random.Random(seed)
+    chance = random.Random(DATA_SEED)
     makers = _Makers(chance, lines)
     kinds = makers.kinds()
     with path.open("w") as file:

@@ -126,7 +126,7 @@ def page() -> str:
     parts.append(f"![How times grow with rows and history]({GROWTH_CHART})\n")
     parts.append(f"{_RATIOS}\n### Warm\n\n{_ratios('warm')}")
     parts.append(f"### Cold\n\n{_COLD}\n{_ratios('cold')}")
-    parts.append(f"## Written in any order\n\n{_ORDERS}{_load()}\n{_orders()}")
+    parts.append(f"## Written in any order\n\n{_ORDERS}{_load('orders')}\n{_orders()}")
     if stored("short_reads") is not None:
         parts.append(f"## Short reads\n\n{_SHORT_READS}\n{_short_reads()}")
     for area, group in groupby(found, lambda each: each.figure.area):
@@ -210,12 +210,14 @@ def _compared() -> str:
         for state in ("warm", "cold")
         if (peer, what, state) in found
     ]
-    return _rows(("peer", "what", "process", "OmniGraph", "peer"), rows)
+    table = _rows(("peer", "what", "process", "OmniGraph", "peer"), rows)
+    busy = _load("versioned")
+    return f"{table}\nBeside Doltlite, {busy[0].lower()}{busy[1:]}" if busy else table
 
 
-def _load() -> str:
-    """Say whether others used the machine while the orders were measured."""
-    run = stored("orders")
+def _load(workload: str) -> str:
+    """Return whether others used the machine, in words, while a workload was measured."""
+    run = stored(workload)
     load = None if run is None else run["findings"].get("load_average")
     if run is None or load is None or load < run["machine"]["cores"]:
         return ""
@@ -294,7 +296,7 @@ def _peer_exponent(findings: dict[str, Any], sweep: str, operation: str) -> str:
 
 
 def _refused() -> str:
-    """Say how long the question takes at each size, in this process and on Spark."""
+    """Return how long the question takes at each size, in this process and on Spark."""
     findings, rows = _findings("spark_queries"), []
     for persons in (10_000, 40_000, 100_000):
         name = f"paths_to_older_{persons}"
@@ -314,7 +316,7 @@ def _marked(verdict: str) -> str:
 
 
 def run_in_words() -> str:
-    """Say which workloads are from the last run of all of them."""
+    """Return which workloads are from the last run of all of them."""
     last = last_run()
     if last is None:
         return "The workloads were run one by one.\n"
@@ -345,7 +347,7 @@ def _runs() -> str:
 
 
 def _campaigns() -> str:
-    """Say of each lane how much of it has run, on which commits, and what its last part said."""
+    """Return of each lane how much of it has run, on which commits, and what its last part said."""
     rows = []
     for name, found in _findings("campaign").items():
         commits = ", ".join(dict.fromkeys(part["commit"] for part in found["parts"]))

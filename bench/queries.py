@@ -72,7 +72,7 @@ class _Social:
     systems: dict[str, System] = field(default_factory=dict)
 
     def fill(self, sizes: Sizes) -> dict[str, object]:
-        """Return every system the same graph; nothing is read from it yet."""
+        """Fill every system with the same graph; nothing is read from it yet."""
         tables = social_tables(sizes.persons, sizes.follows)
         write_parquet(tables, self.folder)
         ours = init(self.folder / OURS, SCHEMA, durable=False)

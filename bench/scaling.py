@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _swept(folder: Path, sweep: Sweep, runs: int) -> dict[str, object]:
-    """Measure every work at both sizes, turn by turn, and give the exponents."""
+    """Measure every work at both sizes, turn by turn, and return the exponents."""
     first, last = f"{sweep.name}_x1", f"{sweep.name}_x{sweep.times}"
     small = make_ledger(folder / first, sweep.small.rows, sweep.small.commits)
     large = make_ledger(folder / last, sweep.large.rows, sweep.large.commits)

@@ -53,7 +53,7 @@ class Connection:
     is_closed: bool = False
 
     async def post(self, path: str, body: object) -> tuple[int, bytes]:
-        """Send a request and give the status and the body of the answer."""
+        """Send a request and return the status and the body of the answer."""
         data = json.dumps(body).encode()
         head = (
             f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -105,7 +105,7 @@ async def reads(address: str, actor: str, until: float, query: str = READ) -> Lo
 
 
 async def writes(address: str, first: int, until: float) -> tuple[Load, list[int]]:
-    """Write on one connection until a point in time; gives what was acknowledged."""
+    """Write on one connection until a point in time; return what was acknowledged."""
     found, numbers = Load(), []
     async with connected(address, "quiet") as connection:
         number = first
@@ -197,7 +197,7 @@ async def _beside_a_noisy_one(address: str, seconds: float) -> dict[str, object]
 
 
 def _noise(address: str, seconds: float) -> int:
-    """Send as many costly reads as are answered, and give how many these were."""
+    """Send as many costly reads as are answered, and return how many these were."""
 
     async def noise() -> int:
         until = time.perf_counter() + seconds
@@ -268,7 +268,7 @@ def _fill_large(root: Path, megabytes: int) -> None:
 
 @contextmanager
 def serving(root: Path, name: str = "graph", *options: str) -> Iterator[tuple[str, int]]:
-    """Run the server's command; gives its address and the number of its process."""
+    """Run the server's command; return its address and the number of its process."""
     (root / "policy.yaml").write_bytes(POLICY)
     command = [str(Path(sys.executable).with_name("omnigraph-server")), str(root / name)]
     command += ["--bind", "127.0.0.1:0", "--policy", str(root / "policy.yaml"), *options]

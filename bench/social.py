@@ -84,7 +84,7 @@ CITIES_PER_STATE = 50
 
 
 def write_social(path: Path, persons: int = 100_000, follows: int = 2_400_000) -> int:
-    """Write the graph as JSON lines and give their number; it is always the same graph."""
+    """Write the graph as JSON lines and return their number; it is always the same graph."""
     lines = 0
     with path.open("w") as file:
         for record in _records(random.Random(DATA_SEED), persons, follows):
@@ -125,7 +125,7 @@ def _records(chance: random.Random, persons: int, follows: int) -> Iterator[dict
 
 
 def _follows(chance: random.Random, persons: int, count: int) -> Iterator[tuple[int, int]]:
-    """Return so many pairs of persons, each pair once and nobody with themself."""
+    """Yield so many pairs of persons, each pair once and nobody with themself."""
     seen: set[int] = set()
     while len(seen) < count:
         # The lower the number, the more followers: a few persons are followed by very many.

@@ -229,7 +229,7 @@ def _ask_process(part: str, system: str, peers: Path, *, quick: bool) -> dict[st
 
 @contextmanager
 def _installed(peers: Path | None) -> Iterator[Path]:
-    """Return the folder of the peers, which are installed if there is none."""
+    """Yield the folder of the peers, which are installed if there is none."""
     if peers is not None:
         yield peers.resolve()
         return

@@ -75,7 +75,7 @@ def main() -> None:
 
 
 async def _many(address: str, actor: str, query: str, seconds: float) -> float:
-    """Read on several connections, and give how many reads were answered in a second."""
+    """Read on several connections, and return how many reads were answered in a second."""
     until = time.perf_counter() + seconds
     done = await asyncio.gather(*(_reads(address, actor, query, until) for _ in range(CONNECTIONS)))
     assert {status for each in done for status in each.statuses} == {200}
@@ -136,7 +136,7 @@ async def _beside_a_noisy_one(address: str, seconds: float) -> dict[str, object]
 
 
 def _noise(address: str, seconds: float) -> int:
-    """Scan, encode and load for some seconds, and give how many requests were answered."""
+    """Scan, encode and load for some seconds, and return how many requests were answered."""
 
     async def noise() -> int:
         until = time.perf_counter() + seconds

@@ -151,20 +151,14 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
 
     def commit_of(self, config: RunnableConfig) -> str:
         """Return the id of the commit that a checkpoint was saved by; the latest by default."""
-        place = _Place.of(config)
-        found = self.get_tuple(config)
-        if found is None:
-            raise NotFoundError(f"no checkpoint of the thread '{place.thread}'")
+        place, found = _Place.of(config), self._existing(config)
         slug = _slug(place.namespace, found.checkpoint["id"])
         blamed = self.branch(place.thread).blame("Checkpoint", slug)
         return next(each.commit.id for each in blamed if each.property == "content")
 
     def fork(self, config: RunnableConfig, thread_id: str) -> RunnableConfig:
         """Begin a thread where the graph stood at a checkpoint; returns its config."""
-        place = _Place.of(config)
-        found = self.get_tuple(config)
-        if found is None:
-            raise NotFoundError(f"no checkpoint of the thread '{place.thread}'")
+        place, found = _Place.of(config), self._existing(config)
         self._graph.create_branch(self._name(thread_id), self.commit_of(found.config))
         return _Place(thread_id, place.namespace, None).config(found.checkpoint["id"])
 
@@ -245,7 +239,8 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
     ) -> None:
         """Save what a task wrote, as one commit; what was saved before stays as it is."""
         place = _Place.of(config)
-        assert place.checkpoint is not None, "writes belong to a checkpoint"
+        if place.checkpoint is None:
+            raise InputError("writes belong to a checkpoint, which the config has to name")
         of = _slug(place.namespace, place.checkpoint)
         view = self._view(place.thread)
         known = {} if view is None else {each["slug"] for each in read_rows(view, _WRITES, [of])}
@@ -350,6 +345,13 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Keep only the latest checkpoint of each namespace, or nothing with `delete`."""
         await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
+
+    def _existing(self, config: RunnableConfig) -> CheckpointTuple:
+        """Return a checkpoint, or the latest of its thread; raises NotFoundError for none."""
+        found = self.get_tuple(config)
+        if found is None:
+            raise NotFoundError(f"no checkpoint of the thread '{_Place.of(config).thread}'")
+        return found
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
         """Return a version that is greater, and that no other line of the same thread has."""

@@ -59,7 +59,7 @@ class CancellableBackend:
         return self.backend.pin(place)
 
     def close(self) -> None:
-        """Let go of the graph; later operations raise InputError."""
+        """Close the graph; later operations raise InputError."""
         self.backend.close()
 
 

@@ -228,7 +228,7 @@ class Access:
 
     @contextmanager
     def merging(self, branch: str, action: Action) -> Iterator[None]:
-        """Let something be merged into a branch to which the actor may do this.
+        """Guard a merge into a branch to which the actor may do this.
 
         Conflicts hold rows of the branch, and are shown only to an actor who may read it.
         """
@@ -275,7 +275,7 @@ class Access:
         return found
 
     def ingesting(self, branch: str, base: str) -> tuple[Snapshot, bool]:
-        """Pin a branch that the actor may change, or where it starts, and tell whether it is new.
+        """Pin a branch that the actor may change, or its start, and return whether it is new.
 
         Who makes the branch has to be allowed that, and to read what it starts at. What is pinned
         here is what the rows are published on: a branch that comes into being meanwhile, or goes,
@@ -379,13 +379,13 @@ class Access:
         return history.containing(self.repository, at, commit_ids, heads)
 
     def _heads(self, action: Action, at: Table) -> Iterator[Head]:
-        """Return where the branches stand to which the actor may do this."""
+        """Yield where the branches stand to which the actor may do this."""
         for head in self.repository.manifest.heads(at).values():
             if not is_system(head.name) and self.may(action, head.name):
                 yield head
 
     def _run_heads(self, action: Action, at: Table) -> Iterator[Head]:
-        """Return where the branches of runs stand, if the actor may do this to their targets."""
+        """Yield where the branches of runs stand, if the actor may do this to their targets."""
         from omnigraph.merge import runs
 
         for head in self.repository.manifest.heads(at).values():

@@ -83,7 +83,7 @@ class Backend(Protocol):
         """Return the commit at which a branch stands, or that a tag or an id names."""
 
     def close(self) -> None:
-        """Let go of the graph; later operations raise InputError."""
+        """Close the graph; later operations raise InputError."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,7 +267,7 @@ class Branch(View):
         allow_data_loss: bool = False,
         **limits: Unpack[TimeKeywords],
     ) -> SchemaApplied:
-        """Get another schema, with everything that follows for the tables, as one commit.
+        """Apply a schema, with everything that follows for the tables, as one commit.
 
         Raises UnsupportedMigrationError or ViolationsError with everything that is in the way,
         and then nothing is changed; so does DataLossError when the schema drops something, unless

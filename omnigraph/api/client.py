@@ -136,7 +136,7 @@ class Client(Closing):
         )
 
     def download(self, path: str, body: Json) -> Iterator[bytes]:
-        """Return the answer to a POST that changes nothing, in pieces as they arrive.
+        """Yield the answer to a POST that changes nothing, in pieces as they arrive.
 
         An answer that breaks off raises the error that the server told last, or RemoteError.
         """

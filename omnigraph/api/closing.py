@@ -23,4 +23,4 @@ class Closing(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what the handle holds; later calls on it raise."""
+        """Close the handle; later calls on it raise."""

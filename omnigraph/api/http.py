@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import msgspec
 
@@ -56,6 +56,8 @@ from omnigraph.write.receipt import Receipt
 if TYPE_CHECKING:
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.data.result import ResultStream
+
+_Query = TypeVar("_Query", ReadRows, Mutate)
 
 _MOST_AT_A_TIME = 1_000
 # Options that only a graph at hand takes, and why.
@@ -187,13 +189,17 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - a field of any operation
     return age_text(value) if isinstance(value, timedelta) else value
 
 
+def _with_name(operation: _Query, options: CallOptions) -> tuple[_Query, CallOptions]:
+    """Return a query with the name that it has in its text, and options with that text."""
+    source = options.source or Source("<query>", operation.query_source)
+    named = query_name(source, operation.query_name)
+    return msgspec.structs.replace(operation, query_name=named), replace(options, source=source)
+
+
 def _read(
     backend: HttpBackend, operation: ReadRows, options: CallOptions
 ) -> "ResultStream | Explanation | Profile":
-    source = options.source or Source("<query>", operation.query_source)
-    named = query_name(source, operation.query_name)
-    operation = msgspec.structs.replace(operation, query_name=named)
-    options = replace(options, source=source)
+    operation, options = _with_name(operation, options)
     if operation.mode == "explain":
         return operation.result(backend.document(operation, options), backend)
     from omnigraph.api.profile import Profile
@@ -202,13 +208,11 @@ def _read(
     stream = b"".join(backend.stream(operation, options))
     if operation.mode == "profile":
         return Profile.from_ipc(stream)
-    return result_of(named, stream).to_stream()
+    return result_of(operation.query_name or "", stream).to_stream()
 
 
 def _mutate(backend: HttpBackend, operation: Mutate, options: CallOptions) -> object:
-    source = options.source or Source("<query>", operation.query_source)
-    named = query_name(source, operation.query_name)
-    operation = msgspec.structs.replace(operation, query_name=named)
+    operation, options = _with_name(operation, options)
     return operation.result(backend.document(operation, options), backend)
 
 
@@ -256,11 +260,14 @@ def _records(
 ) -> Iterator[tuple[StoredType, Mapping[str, Any]]]:
     from omnigraph.export.network import pick_types
 
+    # Of one commit, so that the rows are of the types that they are read by.
+    commit = backend.pin(operation.place).commit_id
+    operation = msgspec.structs.replace(operation, branch=None, snapshot=commit)
     catalog = backend.catalog(operation)
     names = [each.name for each in pick_types(catalog, operation.types, operation.edges)]
     if not names:
         return iter(())
-    rows = ExportRows(branch=operation.branch, snapshot=operation.snapshot, type_names=names)
+    rows = ExportRows(snapshot=commit, type_names=names)
     return (record_of(line, catalog) for line in split(backend.stream(rows, options)))
 
 

@@ -145,7 +145,7 @@ def _records(parts: Iterable[bytes], stored: StoredType | None) -> Iterable[byte
 
 
 def split(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Return the lines of a stream that comes in pieces."""
+    """Yield the lines of a stream that comes in pieces."""
     rest = b""
     for part in parts:
         *lines, rest = (rest + part).split(b"\n")

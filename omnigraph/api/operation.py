@@ -225,7 +225,7 @@ class HttpRequest:
 
 
 class SentFields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """SentFields of an operation that travel together; a field that is not known is an error."""
+    """Fields of an operation that travel together; a field that is not known is an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,12 +78,12 @@ class ShownRows:
         return {**about(self.query_name, self.branch, self.snapshot), **counts}
 
     def objects(self) -> Iterator[dict[str, Json]]:
-        """Return each row as an object."""
+        """Yield each row as an object."""
         for row in zip(*self.values, strict=True):
             yield dict(zip(self.columns, row, strict=True))
 
     def cells(self) -> Iterator[list[str]]:
-        """Return each row as texts for people."""
+        """Yield each row as texts for people."""
         for row in zip(*self.values, strict=True):
             yield ["null" if value is None else cell(value) for value in row]
 
@@ -102,7 +102,7 @@ def as_jsonl(rows: ShownRows) -> Iterator[str]:
 
 
 def as_csv(rows: ShownRows) -> Iterator[str]:
-    """Return the rows as RFC 4180 does, with a header, many at a time; null is empty."""
+    """Yield the rows as RFC 4180 does, with a header, many at a time; null is empty."""
     table = zip(*map(_csv_column, rows.values), strict=True)
     some: Sequence[Sequence[object]] = [rows.columns]
     while some:
@@ -115,7 +115,7 @@ def as_csv(rows: ShownRows) -> Iterator[str]:
 def as_table(
     rows: ShownRows, widest: int = WIDEST_COLUMN, layout: str = "truncate"
 ) -> Iterator[str]:
-    """Return the rows in columns; a long cell is cut, or goes on in the next line."""
+    """Yield the rows in columns; a long cell is cut, or goes on in the next line."""
     fit = _wrapped if layout == "wrap" else _cut
     table = [[fit(each, widest) for each in row] for row in rows.cells()]
     widths = [
@@ -130,7 +130,7 @@ def as_table(
 
 
 def as_kv(rows: ShownRows) -> Iterator[str]:
-    """Return each row as a block of names and values."""
+    """Yield each row as a block of names and values."""
     widest = max(map(terminal_columns, rows.columns), default=0)
     for number, row in enumerate(rows.cells(), start=1):
         yield f"-- row {number}"

@@ -1,12 +1,12 @@
 """Layouts: files laid out in one way, in place or as a check, for the commands called `fmt`."""
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from omnigraph.cli import completing
+from omnigraph.cli.output import write_text
 from omnigraph.span import Source
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -44,6 +44,6 @@ def lay_out(
             changed += 1
             click.echo(f"{path}: {'would be laid out anew' if only_check else 'laid out anew'}")
             if not only_check:
-                Path(path).write_text(written, encoding="utf-8", newline="")
+                write_text(path, written)
     if only_check and changed:
         click.get_current_context().exit(1)

@@ -10,7 +10,7 @@ import click
 from omnigraph import __version__
 from omnigraph.cli.program import Program, collect_rarely, leave
 from omnigraph.cli.session import exit_code, json_option, show_error, show_usage
-from omnigraph.errors import OmniGraphError
+from omnigraph.errors import OmniGraphError, UnreadableError
 from omnigraph.files.bytes import forbid_world_writable
 
 _INTERRUPTED = 130
@@ -97,6 +97,14 @@ class _Root(click.Group):
                 raise
             show_usage(wrong)
             ctx.exit(wrong.exit_code)
+        except BrokenPipeError:
+            raise
+        except OSError as failed:
+            reason = failed.strerror or type(failed).__name__
+            where = "" if failed.filename is None else f"'{failed.filename}': "
+            unusable = UnreadableError(f"a file cannot be used: {where}{reason}")
+            show_error(unusable, as_json=as_json)
+            ctx.exit(exit_code(unusable))
         except KeyboardInterrupt:
             # Ctrl-C ends the Java of a Spark session as well, about which the session would warn.
             warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark", RuntimeWarning)

@@ -4,11 +4,12 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import click
 
-from omnigraph.errors import Json, Problem
+from omnigraph.errors import Json, Problem, UnreadableError
 from omnigraph.look.words import plural
 from omnigraph.span import Source
 
@@ -78,7 +79,7 @@ def planned(text: str) -> str:
 
 
 def headed(lines: Iterable[str]) -> Iterator[str]:
-    """Return the lines of a table with its head in bold and the line below it pale."""
+    """Yield the lines of a table with its head in bold and the line below it pale."""
     for number, line in enumerate(lines):
         if number == 0:
             yield click.style(line, bold=True)
@@ -123,8 +124,17 @@ def shortened(value: Json) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
 
 
+def write_text(path: str, text: str) -> None:
+    """Write a file as it is, with its line ends; raises UnreadableError when that fails."""
+    try:
+        Path(path).write_text(text, encoding="utf-8", newline="")
+    except OSError as failed:
+        reason = failed.strerror or type(failed).__name__
+        raise UnreadableError(f"cannot write '{path}': {reason}") from None
+
+
 def write_bytes(pieces: Iterable[bytes], file: BinaryIO | None = None) -> int:
-    """Write pieces to a file or standard output, whole; gives how many bytes they were."""
+    """Write pieces to a file or standard output, whole; return how many bytes they were."""
     out = sys.stdout.buffer if file is None else file
     written = 0
     for piece in pieces:

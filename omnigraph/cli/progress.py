@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def shown_progress() -> Iterator["Progress"]:
-    """Return progress that a person at a terminal sees."""
+    """Yield progress that a person at a terminal sees."""
     if not sys.stderr.isatty():
         yield NO_PROGRESS
         return
@@ -36,12 +36,10 @@ class _Bars:
     def __init__(self, bars: "RichProgress") -> None:
         self._bars = bars
         self._task: TaskID | None = None
-        self._size = 0
 
     def begin(self, stage: str, size: int = 0) -> None:
         if self._task is not None:
             self._bars.update(self._task, total=1, completed=1)
-        self._size = size
         self._task = self._bars.add_task(stage, total=None, far=_size(stage, size))
 
     def advance(self, done: int, total: int) -> None:

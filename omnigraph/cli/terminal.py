@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def piped_statements() -> Iterator[str]:
-    """Return the statements of standard input, the last one even when it does not end."""
+    """Yield the statements of standard input, the last one even when it does not end."""
     lines: list[str] = []
     for line in sys.stdin:
         lines.append(line)
@@ -31,7 +31,7 @@ def piped_statements() -> Iterator[str]:
 
 
 def typed_statements(prompt: Callable[[], str], vocabulary: ShellVocabulary) -> Iterator[str]:
-    """Return what is typed, statement by statement; Ctrl-C drops one, and Ctrl-D ends."""
+    """Yield what is typed, statement by statement; Ctrl-C drops one, and Ctrl-D ends."""
     reader = _reader(vocabulary)
     while True:
         try:

@@ -86,7 +86,7 @@ class FeedReader(DataSourceStreamReader):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Return the changes of some commits."""
+        """Yield the changes of some commits."""
         repository = self._options.open()
         for commit_id in partition.value:
             yield from _batches(repository, repository.commit(commit_id), self._wanted)
@@ -107,7 +107,7 @@ def _wanted(options: SourceOptions) -> ChangeFilter:
 def _batches(
     repository: Repository, commit: Commit, wanted: ChangeFilter
 ) -> Iterator[pa.RecordBatch]:
-    """Return what a commit changed, a bounded number of rows at a time."""
+    """Yield what a commit changed, a bounded number of rows at a time."""
     assert commit.parent is not None
     repository.refuse_cleaned(commit.parent)
     before, after = repository.pin(repository.commit(commit.parent)), repository.pin(commit)

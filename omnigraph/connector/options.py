@@ -9,7 +9,7 @@ from omnigraph.errors import CommitNotFoundError, InputError
 from omnigraph.frozen import dataclass
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.tables import Tables
-from omnigraph.syntax.problems import list_names, nearest_name
+from omnigraph.syntax.problems import list_names, suggest
 from omnigraph.versioning.history import history
 from omnigraph.versioning.manifest.format import check_format
 from omnigraph.versioning.manifest.manifest import Manifest
@@ -35,8 +35,7 @@ class SourceOptions:
         given = {name.lower(): value for name, value in options.items()}
         for name in given:
             if name not in known and not name.startswith(_STORE_OPTIONS):
-                near = nearest_name(name, known)
-                hint = f"did you mean '{near}'?" if near else f"the options are {list_names(known)}"
+                hint = suggest(name, known) or f"the options are {list_names(known)}"
                 raise InputError(f"unknown option '{name}'", hint=hint)
         checked = SourceOptions(given)
         path = checked.required("path")

@@ -18,7 +18,7 @@ from omnigraph.spark.connector import to_arrow_schema, to_spark_schema
 from omnigraph.spark.garbage import spare_modules
 from omnigraph.storage.staging import Share, shares
 from omnigraph.storage.table import takes_conditions
-from omnigraph.syntax.problems import list_names, nearest_name
+from omnigraph.syntax.problems import list_names, suggest
 
 OPTIONS = ("path", "type", *PLACES, "columns", "where")
 _ROWS_PER_PARTITION = 500_000
@@ -102,8 +102,7 @@ def _columns(options: SourceOptions, stored: StoredType) -> Sequence[str]:
         return known
     for name in names:
         if name not in known:
-            near = nearest_name(name, known)
-            hint = f"did you mean '{near}'?" if near else f"the columns are {list_names(known)}"
+            hint = suggest(name, known) or f"the columns are {list_names(known)}"
             raise InputError(f"{stored.name} has no column '{name}'", hint=hint)
         if names.count(name) > 1:
             raise InputError(f"the column '{name}' is listed twice")
@@ -116,8 +115,7 @@ def _check_schema(given: StructType, stored: StoredType) -> None:
     for field in given.fields:
         own = known.get(field.name)
         if own is None:
-            near = nearest_name(field.name, known)
-            hint = f"did you mean '{near}'?" if near else None
+            hint = suggest(field.name, known)
             raise InputError(f"{stored.name} has no column '{field.name}'", hint=hint)
         wanted, found = field.dataType.simpleString(), own.dataType.simpleString()
         if wanted != found:

@@ -75,11 +75,7 @@ class Result:
         return f"Result({self.query_name!r}, {about})"
 
     def __str__(self) -> str:
-        shown = self.table.slice(0, _SHOWN_ROWS).to_pylist()
-        rows = [[_to_text(value) for value in row.values()] for row in shown]
-        more = len(self) - len(shown)
-        below = f"… and {more:,} more rows" if more > 0 else "" if rows else "no rows"
-        return draw_table(self.columns, rows, below)
+        return draw_table(self.columns, *_first_rows(self))
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as an Arrow table."""
@@ -103,7 +99,7 @@ class Result:
             raise missing_package("polars") from None
         return polars.DataFrame(self.table)
 
-    def to_spark(self, session: Any) -> Any:  # noqa: ANN401 - pyspark is for pipeline alone
+    def to_spark(self, session: Any) -> Any:  # noqa: ANN401 - only the Spark rooms import it
         """Return the rows as a DataFrame of a Spark session; U64 becomes a decimal there."""
         fields = [field.with_type(_to_spark_type(field.type)) for field in self.table.schema]
         return session.createDataFrame(self.table.cast(pa.schema(fields)))
@@ -190,11 +186,15 @@ class Result:
 
 def result_html(result: Result) -> str:
     """Return the first rows of a result as a table of a page, and how many more there are."""
+    return html_table(result.columns, *_first_rows(result))
+
+
+def _first_rows(result: Result) -> tuple[list[list[str]], str]:
+    """Return the first rows as texts, and what to say about the others."""
     shown = result.table.slice(0, _SHOWN_ROWS).to_pylist()
     rows = [[_to_text(value) for value in row.values()] for row in shown]
     more = len(result) - len(shown)
-    below = f"… and {more:,} more rows" if more > 0 else "" if rows else "no rows"
-    return html_table(result.columns, rows, below)
+    return rows, f"… and {more:,} more rows" if more > 0 else "" if rows else "no rows"
 
 
 def _to_spark_type(kind: pa.DataType) -> pa.DataType:

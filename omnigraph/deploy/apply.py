@@ -130,11 +130,11 @@ def _create(plan: DeploymentPlan, name: str) -> None:
 
 
 def _migrate(plan: DeploymentPlan, name: str, actor: str | None, *, allow_data_loss: bool) -> None:
-    """Apply a schema where the graph still stands as it was planned."""
+    """Apply a schema; one that drops something, only where the graph stands as it was planned."""
     live = plan.live[name]
     message = f"cluster apply {plan.revision.digest[:12]}"
     with open_graph(live.uri, actor=actor) as graph:
-        branch = graph.branch(message=message)
+        branch = graph.branch(message=message, expect=live.head if allow_data_loss else None)
         try:
             schema = plan.definition.graphs[name].schema
             branch.apply_schema(schema, allow_data_loss=allow_data_loss)

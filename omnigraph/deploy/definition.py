@@ -71,10 +71,6 @@ class Definition:
     policies: Mapping[str, PolicyDefinition] = field(default_factory=dict)
     providers: Mapping[str, ProviderDefinition] = field(default_factory=dict)
 
-    def policies_of(self, graph: str) -> list[str]:
-        """Return the names of the policies that apply to a graph, or to the deployment."""
-        return [name for name, each in self.policies.items() if graph in each.applies_to]
-
 
 def graph_uri(storage: str, graph: str) -> str:
     """Return where a graph of a deployment is."""

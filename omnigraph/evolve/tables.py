@@ -32,9 +32,9 @@ def evolve_table(
 ) -> Table:
     """Return the table with the columns that its type has afterwards, and only its indexes.
 
-    Values are written only for a new required property, which get its default, and for one that was
-    dropped before, whose values `past` has by its name. Raises CancelledError or BudgetError when
-    the deadline is over before that.
+    Values are written only for a new required property, which gets its default, and for one that
+    was dropped before, whose values `past` has by its name. Raises CancelledError or BudgetError
+    when the deadline is over before that.
     """
     known = {item.identity: item.name for item in before.properties.values()}
     wanted = {item.identity: item.name for item in after.properties.values()}

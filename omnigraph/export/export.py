@@ -23,7 +23,7 @@ from omnigraph.storage.folder import Folder
 from omnigraph.storage.staging import shares
 from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Table
-from omnigraph.syntax.problems import nearest_name, parse_choice
+from omnigraph.syntax.problems import parse_choice, suggest
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.load.load import LoadTarget
 
@@ -215,7 +215,6 @@ def _stored_bytes(table: Table) -> int:
 def _find_table(key: str, catalog: Catalog) -> StoredType:
     found = catalog.by_table_key.get(key)
     if found is None:
-        near = nearest_name(key, [each.table_key for each in catalog.by_identity.values()])
-        hint = f"did you mean '{near}'?" if near else None
+        hint = suggest(key, [each.table_key for each in catalog.by_identity.values()])
         raise TableNotFoundError(f"no table '{key}'", hint=hint)
     return found

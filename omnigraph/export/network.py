@@ -8,7 +8,7 @@ from omnigraph.data.values.columns import with_timestamps
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, StoredType
 from omnigraph.schema.types import BLOB
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import suggest
 from omnigraph.versioning.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -78,7 +78,6 @@ def pick_types(
 
 def _find_type(types: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - of the type of the mapping
     if name not in types:
-        nearest = nearest_name(name, types)
-        hint = f"did you mean '{nearest}'?" if nearest else f"the types are {', '.join(types)}"
+        hint = suggest(name, types) or f"the types are {', '.join(types)}"
         raise InputError(f"unknown type '{name}'", hint=hint)
     return types[name]

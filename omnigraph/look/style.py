@@ -4,6 +4,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from omnigraph.look.colours import COLOURS
+
 # The class of everything that sheets are about.
 SCOPE = "omnigraph"
 _FOLDER = Path(__file__).parent
@@ -12,7 +14,6 @@ _TOKEN = re.compile(r"(--[\w-]+): ([^;]+);")
 # What says that a notebook is dark, or light, whatever the system says.
 _DARK = ('[data-jp-theme-light="false"]', ".vscode-dark", 'html[theme="dark"]')
 _LIGHT = ('[data-jp-theme-light="true"]', ".vscode-light", 'html[theme="light"]')
-_TYPES = 10
 
 
 @cache
@@ -55,5 +56,5 @@ def _tokens() -> tuple[str, str]:
 def _colours() -> str:
     return "\n".join(
         f'.{SCOPE} [data-colour="{each}"] {{ --colour: var(--type-{each}) }}'
-        for each in range(_TYPES)
+        for each in range(COLOURS)
     )

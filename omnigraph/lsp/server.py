@@ -69,7 +69,7 @@ class _Features:
     finder: SchemaFinder
 
     def register(self) -> None:
-        """Let the server answer what it is asked."""
+        """Register what the server answers."""
         offering = lsp.CompletionOptions(trigger_characters=["$", ".", ":", "@", " "])
         answers: dict[str, Callable[[Any], object]] = {
             lsp.INITIALIZED: self.begin,
@@ -178,7 +178,7 @@ class _Features:
         ]
 
     def _check(self, uri: str) -> None:
-        """Tell what is wrong with a text; a schema may make queries wrong that are open."""
+        """Publish what is wrong with a text; a schema may make queries wrong that are open."""
         document = self._document(uri)
         self._tell(document)
         if _is_schema(document):

@@ -380,7 +380,7 @@ class _Copy:
         return len(old)
 
     def _report(self, pin: _Pin, removed: int) -> Copied:
-        """Check the copy, if that is wanted, and tell what was done."""
+        """Check the copy, if that is wanted, and return the report."""
         checkup = None
         if self.options.verify:
             self.options.progress.begin("checking")

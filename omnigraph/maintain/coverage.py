@@ -49,8 +49,8 @@ def _reason(spec: IndexSpec, rows: int, indexed: int) -> str | None:
     if spec.kind is IndexKind.VECTOR:
         few = rows < indexes.LEAST_VECTORS
         if few or not indexed:
-            most = f"{indexes.LEAST_VECTORS:,}"
-            return f"fewer than {most} vectors: all are compared" if few else "not optimized yet"
+            least = f"{indexes.LEAST_VECTORS:,}"
+            return f"fewer than {least} vectors: all are compared" if few else "not optimized yet"
         return "written since the last optimize: all of these are compared"
     if spec.kind is IndexKind.BTREE and rows - indexed < indexes.MOST_UNCOVERED_ROWS:
         return "scanning so few rows is faster"

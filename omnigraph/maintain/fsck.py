@@ -251,7 +251,7 @@ class _Checking:
         if done % _TOLD_EVERY == 0 or done == total:
             self.progress.advance(done, total)
 
-    def _look_at_all(self, places: list[tuple[str, TableState]]) -> Iterator["_Look"]:
+    def _look_at_all(self, places: list[tuple[str, TableState]]) -> Iterator[_Look]:
         """Look at versions; in a bucket many at a time, because each waits for its requests."""
         if not places:
             return
@@ -290,14 +290,14 @@ class _Checking:
         for path in names:
             try:
                 record = json.loads(self._object(path) or b"")
+                # Who claims the end of a run notes the status alone.
                 status = RunStatus(record["status"] if isinstance(record, dict) else record)
                 run = str(record["run_branch"]) if status is RunStatus.RUNNING else ""
             except (ValueError, KeyError, TypeError, RecursionError):
                 self.found.note(Damage.RUN_UNREADABLE, path, "it cannot be read")
                 continue
             ended = path.replace("begun.json", "ended.json") in self.sizes
-            is_lost = run.startswith(PREFIX) and run.casefold() not in self.found.heads
-            if is_lost and not ended:
+            if run.startswith(PREFIX) and not ended and fold(run) not in self.found.heads:
                 self.found.note(Damage.RUN_BRANCH_MISSING, path, f"no branch '{run}'")
 
     def _check_schema(self, digest: str) -> None:
@@ -319,7 +319,7 @@ class _Checking:
             return False
         return state.manifest not in self.sizes or commit.id not in self.standing
 
-    def _look(self, key: str, state: TableState) -> "_Look":
+    def _look(self, key: str, state: TableState) -> _Look:
         """Return what a version has, and what is wrong with its files."""
         self.deadline.check()
         where = f"{key}@{state.version}"
@@ -344,7 +344,7 @@ class _Checking:
         where: str,
         state: TableState,
         stored: StoredType | None,
-        looks: Mapping[tuple[str, int], "_Look"],
+        looks: Mapping[tuple[str, int], _Look],
     ) -> None:
         """Compare what a version has with what a commit says of it."""
         found = looks[state.path, state.version]
@@ -359,7 +359,7 @@ class _Checking:
             message = f"its columns are not those of {stored.name} at commit {commit.id}"
             self.found.note(Damage.TABLE_SCHEMA, where, message)
 
-    def _broken(self, where: str, table: Table) -> "list[_Note]":
+    def _broken(self, where: str, table: Table) -> list[_Note]:
         """Return what is wrong with the files of a version."""
         found: list[_Note] = []
         try:

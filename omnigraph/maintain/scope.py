@@ -6,7 +6,7 @@ from typing import Self
 from omnigraph.errors import BranchNotFoundError, TableNotFoundError
 from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, EdgeType
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import suggest
 from omnigraph.versioning.names import is_system, normalize_name
 
 
@@ -30,10 +30,10 @@ class Scope:
         """Raise BranchNotFoundError or TableNotFoundError for a name that the graph lacks."""
         known = [each for each in branches if not is_system(each)]
         for name in sorted(self.branches.difference(known)):
-            raise BranchNotFoundError(f"no branch '{name}'", hint=_meant(name, known))
+            raise BranchNotFoundError(f"no branch '{name}'", hint=suggest(name, sorted(set(known))))
         types = [name for each in catalogs for name in (*each.nodes, *each.edges)]
         for name in sorted(self.types.difference(types)):
-            raise TableNotFoundError(f"no type '{name}'", hint=_meant(name, types))
+            raise TableNotFoundError(f"no type '{name}'", hint=suggest(name, sorted(set(types))))
 
     def has_branch(self, name: str) -> bool:
         """Whether a branch is among those that are meant."""
@@ -53,8 +53,3 @@ class Scope:
 
 
 WHOLE_GRAPH = Scope()
-
-
-def _meant(name: str, known: Iterable[str]) -> str | None:
-    near = nearest_name(name, sorted(set(known)))
-    return f"did you mean '{near}'?" if near else None

@@ -7,7 +7,7 @@ tool         one tool: what it takes, which right it needs, and whether it chang
 overview     the schema of a graph in few tokens, more or less of it
 reading      the tools that read: schema, query, lint and get
 finding      the tool that finds nodes by words, by meaning and by key
-writing      the tools that write: change, load and branches
+writing      the tools that write: change, resolve, load and branches
 reviewing    the tools that compare, merge, undo and publish
 proposing    the tools by which a branch is handed over to reviewers, and their words come back
 prompt       a way to begin some work: what it takes, and the words for it

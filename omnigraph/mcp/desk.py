@@ -1,8 +1,8 @@
 """Desk: where an agent works: a graph, its own branch, and what it may do."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import field
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -144,7 +144,7 @@ class ToolCall:
         except BranchNotFoundError:
             if name != desk.own:
                 raise
-        with _passing_over():
+        with suppress(BranchExistsError):  # another call has made it meanwhile
             self.graph.create_branch(name, MAIN)
         return name, work(name)
 
@@ -160,12 +160,3 @@ class ToolCall:
         if self.desk.is_remote:
             return {}
         return {"cancelled": self.cancelled}
-
-
-@contextmanager
-def _passing_over() -> Iterator[None]:
-    """Pass over a branch that another call has made meanwhile."""
-    try:
-        yield
-    except BranchExistsError:
-        return

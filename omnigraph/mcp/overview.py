@@ -11,8 +11,8 @@ _KEY, _SEARCHED = "*", "~"
 _LEGEND = f"{_KEY} key, ? may be null, {_SEARCHED} indexed; details of a type: schema(type)"
 
 
-def describe(catalog: Catalog, counts: Mapping[str, int], most: int = TOKENS) -> str:
-    """Return all types with their keys, edges, enums and numbers of rows within so many tokens.
+def describe(catalog: Catalog, counts: Mapping[str, int]) -> str:
+    """Return all types with their keys, edges, enums and numbers of rows within `TOKENS`.
 
     The properties have their types where there is room, else their names, else only keys and
     enums are told; past that the types alone.
@@ -20,7 +20,7 @@ def describe(catalog: Catalog, counts: Mapping[str, int], most: int = TOKENS) ->
     text = ""
     for tell in (_typed, _named, _essential, _nothing):
         text = _listed(catalog, counts, tell)
-        if tokens_of(text) <= most:
+        if tokens_of(text) <= TOKENS:
             break
     return text
 

@@ -16,7 +16,7 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.frozen import dataclass
 from omnigraph.mcp.desk import Desk, ToolCall
 from omnigraph.mcp.shelf import (
-    instructions,
+    INSTRUCTIONS,
     prompt_text,
     read_document,
     shown_documents,
@@ -45,13 +45,13 @@ class Workplace(Protocol):
         """Note which tool a request calls."""
 
 
-def build_server(workplace: Workplace, own: str | None = None) -> "Server[Any]":
+def build_server(workplace: Workplace) -> "Server[Any]":
     """Return the server that the transports of the SDK run."""
     handlers = _Handlers(workplace)
     return Server(
         "omnigraph",
         version=__version__,
-        instructions=instructions(own),
+        instructions=INSTRUCTIONS,
         # No tool has arguments that are sent as headers, so none has to be looked up.
         get_tool_input_schema=lambda _: None,
         on_list_tools=handlers.list_tools,

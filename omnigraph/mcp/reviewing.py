@@ -1,7 +1,6 @@
 """Reviewing: the tools that compare, merge, undo and publish."""
 
 from collections.abc import Mapping
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
@@ -180,7 +179,7 @@ def history(call: ToolCall, given: HistoryArguments) -> str:
     cursor = Cursor.read(given.cursor, question)
     after = None if cursor is None else cursor.commits[0]
     branch = call.branch(call.desk.to_read(given.branch))
-    found = list(islice(branch.log(limit=given.limit + 1, after=after), given.limit + 1))
+    found = list(branch.log(limit=given.limit + 1, after=after))
     page = Page(["commit", "at", "kind", "actor", "message"], call.desk.tokens)
     page.fill(
         [each.id, time_text(each.created_at), str(each.kind), each.actor, each.message]

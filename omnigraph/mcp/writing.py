@@ -181,7 +181,7 @@ def _committed(commit: str | None) -> str:
 TOOLS = (
     Tool(
         name="change",
-        about=("Run insert, update, replace or delete statements as one commit."),
+        about="Run insert, update, replace or delete statements as one commit.",
         run=change,
         arguments=ChangeArguments,
         needs=Action.CHANGE,

@@ -30,15 +30,15 @@ class Change:
         told = ", ".join(f"{name}: {self._param(each)}" for name, each in row.items())
         self.statements.append(f"insert {type_name} {{ {told} }}")
 
-    def fact(self, note: NewFact, fact: str, about: Iterable[str]) -> None:
+    def fact(self, given: NewFact, fact: str, about: Iterable[str]) -> None:
         """Insert a fact, and what it is about."""
         row: dict[str, object] = {
             self.shape.fact_key: fact,
-            "text": note.text,
-            "valid_from": note.since,
-            "valid_to": note.until,
-            "attribute": note.attribute,
-            "value": note.value,
+            "text": given.text,
+            "valid_from": given.since,
+            "valid_to": given.until,
+            "attribute": given.attribute,
+            "value": given.value,
         }
         self.insert(FACT, {name: each for name, each in row.items() if each is not None})
         for each in about:

@@ -61,13 +61,13 @@ class Memory:
         aliases: Mapping[str, Sequence[str]] | None = None,
         replaces: str | Sequence[str] = (),
     ) -> Remembered:
-        """NewFact a fact with its source as one commit, and return what it contradicts.
+        """Note a fact with its source as one commit, and return what it contradicts.
 
         Entities and the source are found by id and by name, and made where there are none. A fact
         that is known gets one source more. Contradictions are returned and not refused: facts that
         are named in `replaces` end where this one begins.
         """
-        note = NewFact(
+        given = NewFact(
             text=text,
             about=_listed(about),
             source=source,
@@ -80,10 +80,10 @@ class Memory:
         )
         for _ in range(_ATTEMPTS - 1):
             try:
-                return self._remember(note)
+                return self._remember(given)
             except HeadMovedError:
                 continue  # what is known may be more by now
-        return self._remember(note)
+        return self._remember(given)
 
     def recall(
         self,
@@ -182,30 +182,30 @@ class Memory:
         facts = _by_recency(_folded(rows, most), is_fused=is_fused)
         return Recalled(tuple(facts[:limit]), view.place, tuple(notes))
 
-    def _remember(self, note: NewFact) -> Remembered:
+    def _remember(self, given: NewFact) -> Remembered:
         view, shape = self._pinned()
-        note.check(shape)
-        entities, twins = names.entities_of(view, note)
+        given.check(shape)
+        entities, twins = names.entities_of(view, given)
         ids = [each.id for each in entities]
-        source = names.find_source(view, note.source)
-        source_id = source or names.free_id(view, SOURCE, note.source)
-        known, said_in = _same_fact(view, shape, note, ids)
-        fact = known or names.free_id(view, FACT, note.text)
-        replaced = [each for each in note.replaces if each != fact]
-        _check_ended(view, replaced, note.since)
+        source = names.find_source(view, given.source)
+        source_id = source or names.free_id(view, SOURCE, given.source)
+        known, said_in = _same_fact(view, shape, given, ids)
+        fact = known or names.free_id(view, FACT, given.text)
+        replaced = [each for each in given.replaces if each != fact]
+        _check_ended(view, replaced, given.since)
         change = Change(shape)
         change.entities(entities)
         if source is None:
-            change.insert(SOURCE, {shape.source_key: source_id, "title": note.source})
+            change.insert(SOURCE, {shape.source_key: source_id, "title": given.source})
         if known is None:
-            change.fact(note, fact, ids)
-        elif note.until is not None:
-            change.end(fact, note.until)
+            change.fact(given, fact, ids)
+        elif given.until is not None:
+            change.end(fact, given.until)
         if source_id not in said_in:
             change.insert(SAID_IN, {"from": fact, "to": source_id})
         for each in replaced:
-            change.end(each, note.since)
-        against = _against(view, note, ids, fact)
+            change.end(each, given.since)
+        against = _against(view, given, ids, fact)
         new = [each.id for each in entities if each.is_new]
         return Remembered(
             branch=self._branch,
@@ -288,12 +288,12 @@ def _by_recency(found: Sequence[tuple[Fact, float]], *, is_fused: bool) -> list[
 
 
 def _same_fact(
-    view: View, shape: MemoryShape, note: NewFact, about: list[str]
+    view: View, shape: MemoryShape, given: NewFact, about: list[str]
 ) -> tuple[str | None, list[str]]:
     """Return the fact that says the same of the same entities then, and its sources."""
-    for row in queries.rows_of(view, queries.same(shape), text=note.text, on=note.since):
+    for row in queries.rows_of(view, queries.same(shape), text=given.text, on=given.since):
         claims = (row.get("attribute"), row.get("value"))
-        if set(row["about"]) == set(about) and claims == (note.attribute, note.value):
+        if set(row["about"]) == set(about) and claims == (given.attribute, given.value):
             return str(row["id"]), list(row["sources"])
     return None, []
 
@@ -309,34 +309,34 @@ def _check_ended(view: View, facts: Iterable[str], until: date) -> None:
             raise InputError(f"{FACT} '{shorten(fact)}' begins after {until}, on {begins[fact]}")
 
 
-def _against(view: View, note: NewFact, about: list[str], fact: str) -> list[Contradiction]:
-    """Return what a note contradicts."""
-    if note.attribute is None or note.value is None:
+def _against(view: View, given: NewFact, about: list[str], fact: str) -> list[Contradiction]:
+    """Return what a new fact contradicts."""
+    if given.attribute is None or given.value is None:
         return []
     rows = queries.rows_of(
         view,
         queries.AGAINST,
         ids=about,
-        attribute=note.attribute,
-        value=note.value,
+        attribute=given.attribute,
+        value=given.value,
         fact=fact,
-        since=note.since,
-        until=note.until,
+        since=given.since,
+        until=given.until,
     )
     own = Fact(
         id=fact,
-        text=note.text,
-        since=note.since,
-        until=note.until,
-        attribute=note.attribute,
-        value=note.value,
+        text=given.text,
+        since=given.since,
+        until=given.until,
+        attribute=given.attribute,
+        value=given.value,
     )
     return [
         Contradiction(
             entity=each["entity"],
-            attribute=note.attribute,
+            attribute=given.attribute,
             one=own,
-            other=_fact(each, note.attribute),
+            other=_fact(each, given.attribute),
         )
         for each in rows
     ]

@@ -81,12 +81,12 @@ def known_entity(view: View, name: str) -> Entity:
     return found
 
 
-def entities_of(view: View, note: NewFact) -> tuple[list[Entity], list[tuple[str, str]]]:
-    """Return what a note is about, and pairs of entities that may be one as they share a name."""
+def entities_of(view: View, given: NewFact) -> tuple[list[Entity], list[tuple[str, str]]]:
+    """Return what a new fact is about, and pairs of entities that may be one: they share a name."""
     found: dict[str, Entity] = {}
     twins: dict[tuple[str, str], None] = {}
-    for name in note.about:
-        more = tuple(note.aliases.get(name, ()))
+    for name in given.about:
+        more = tuple(given.aliases.get(name, ()))
         entity = find_entity(view, name) or _met(found.values(), name)
         if entity is None:
             entity = Entity(free_id(view, ENTITY, name, found), name, is_new=True)

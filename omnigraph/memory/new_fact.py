@@ -29,7 +29,7 @@ class NewFact:
     replaces: Sequence[str] = ()
 
     def check(self, shape: MemoryShape) -> None:
-        """Raise InputError for a note that says too little, or what contradicts itself."""
+        """Raise InputError for a fact that says too little, or contradicts itself."""
         for name, text in (("text", self.text), ("source", self.source)):
             if not text.strip():
                 raise InputError(f"a fact needs a {name}")

@@ -49,8 +49,10 @@ class Agreement:
 
         `disputed` are the rows that conflict from one of them.
         """
-        fates = [_row_effects(change) for change in changes]
-        every = {row_id: [each.get(row_id) for each in fates] for each in fates for row_id in each}
+        effects = [_row_effects(change) for change in changes]
+        every = {
+            row_id: [each.get(row_id) for each in effects] for each in effects for row_id in each
+        }
         agreed: dict[str, _RowEffect] = {
             row_id: mine[0]
             for row_id, mine in every.items()
@@ -62,8 +64,8 @@ class Agreement:
             mine = every.get(row_id, [None])
             same = all(_same(mine[0], other) for other in mine[1:])
             agreed[row_id] = mine[0] if same else self._settled(row_id, mine)
-        rows = [fate for fate in agreed.values() if isinstance(fate, pa.Table)]
-        gone = [row_id for row_id, fate in agreed.items() if isinstance(fate, _Removed)]
+        rows = [effect for effect in agreed.values() if isinstance(effect, pa.Table)]
+        gone = [row_id for row_id, effect in agreed.items() if isinstance(effect, _Removed)]
         schema = next(change.rows.schema for change in changes if change is not None)
         joined = pa.concat_tables([schema.empty_table(), *rows])
         return TypeChange(self.stored, joined, pa.array(gone, pa.utf8()))
@@ -80,20 +82,24 @@ class Agreement:
                 found[row_id] = _Removed() if row is None else row
         return found
 
-    def _settled(self, row_id: str, fates: Sequence[_RowEffect]) -> _RowEffect:
+    def _settled(self, row_id: str, effects: Sequence[_RowEffect]) -> _RowEffect:
         """Return what was chosen for a row on which the bases disagree, or note a conflict."""
         self.differs = True
         found = look_up_rows(self.ours, "id", pa.array([row_id]), self.ours.schema.names)
-        theirs = next((fate for fate in fates if isinstance(fate, pa.Table)), None)
+        theirs = next((effect for effect in effects if isinstance(effect, pa.Table)), None)
         if (
-            any(isinstance(fate, _Removed) for fate in fates)
+            any(isinstance(effect, _Removed) for effect in effects)
             or theirs is None
             or not found.num_rows
         ):
             side = self.resolutions.of(self.stored.name, row_id)
             if side is None:
                 self._clash(ConflictKind.DELETE_VS_UPDATE, row_id, None, None, None)
-            return next((f for f in fates if f is not None), None) if side is Side.THEIRS else None
+            return (
+                next((each for each in effects if each is not None), None)
+                if side is Side.THEIRS
+                else None
+            )
         return self._merged(row_id, found.cast(theirs.schema), theirs)
 
     def _merged(self, row_id: str, ours: pa.Table, theirs: pa.Table) -> _RowEffect:

@@ -10,7 +10,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.json_rows import property_from_json, row_from_json
 from omnigraph.schema.values import to_json_value
-from omnigraph.syntax.problems import nearest_name, parse_choice, shorten
+from omnigraph.syntax.problems import parse_choice, shorten, suggest
 
 
 class Side(StrEnum):
@@ -240,6 +240,5 @@ def _check_keys(choice: Mapping[str, object]) -> None:
     unknown = sorted(set(choice) - CHOICE_KEYS)
     if unknown:
         name = shorten(unknown[0])
-        near = nearest_name(name, sorted(CHOICE_KEYS))
-        hint = None if near is None else f"did you mean '{near}'?"
+        hint = suggest(name, sorted(CHOICE_KEYS))
         raise InputError(f"unknown key '{name}' in the resolutions", hint=hint)

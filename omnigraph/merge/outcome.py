@@ -82,18 +82,11 @@ class Merge:
             "merge_conflicts": list(self.conflicts_json()),
         }
 
-    def to_answer(self, *, shows_target: bool = True) -> dict[str, Json]:
-        """Return the JSON from which `from_json` reads the merge back.
-
-        Without `shows_target` nothing reveals where the target stood, or which rows it had.
-        """
-        found = self.to_json()
+    def to_answer(self) -> dict[str, Json]:
+        """Return the JSON from which `from_json` reads the merge back."""
         sides: dict[str, Json] = {"ours_commit": self.ours.id, "theirs_commit": self.theirs.id}
-        if not shows_target:
-            hidden: dict[str, Json] = {"ours_commit": None, "stats": {}}
-            return with_commits({**found, **sides, **hidden}, self.base, self.theirs)
         commits = (self.base, self.ours, self.theirs, self.commit)
-        return with_commits({**found, **sides}, *commits)
+        return with_commits({**self.to_json(), **sides}, *commits)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], catalog: Callable[[], Catalog]) -> Self:

@@ -28,8 +28,8 @@ from omnigraph.write.load.rules import (
     LoadRule,
     RuleReading,
     UniqueRule,
+    rule_columns,
 )
-from omnigraph.write.load.rules import compared_columns as compared_readings
 from omnigraph.write.validate import compared_columns
 
 # So many bytes of each kind travel with the answer of a bucket.
@@ -129,7 +129,7 @@ class _PartKeys:
 
 
 def _readings(stored: StoredType) -> Iterator[RuleReading]:
-    for columns in (("id",), *compared_readings(stored)):
+    for columns in (("id",), *rule_columns(stored)):
         yield RuleReading(stored.name, columns, staged=True)
 
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import with_timestamps
 from omnigraph.data.values.equality import Mask, equal_values
 from omnigraph.frozen import dataclass
-from omnigraph.merge.compare.changes import shown_columns
+from omnigraph.merge.compare.changes import change_columns
 from omnigraph.merge.compare.diff import TableDiff
 from omnigraph.merge.compare.row_change import Op
 from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
@@ -176,7 +176,7 @@ class Threeway:
 
     def _image(self, rows: pa.Table, place: int) -> Mapping[str, object]:
         """Return a row as a diff shows it, without blobs and vectors."""
-        row = _row(rows.select(shown_columns(self.stored)), place)
+        row = _row(rows.select(change_columns(self.stored)), place)
         return {field_name(self.stored, name): value for name, value in row.items()}
 
     def _clash(

@@ -28,6 +28,9 @@ class Direction(StrEnum):
     BOTH = "both"
 
 
+_FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundVariable:
     """A variable that a pattern binds; `interface` is the one it was declared with, if any.
@@ -51,6 +54,10 @@ class Step:
 
     edge: str
     direction: Direction
+
+    def flipped(self) -> "Step":
+        """Return the step as it is followed from its other end."""
+        return Step(self.edge, _FLIPPED.get(self.direction, self.direction))
 
 
 @dataclass(frozen=True, slots=True)

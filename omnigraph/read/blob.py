@@ -12,7 +12,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.schema.blobs import content_of
 from omnigraph.schema.catalog import StoredType, find_type
 from omnigraph.schema.types import BLOB
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import suggest
 from omnigraph.versioning.snapshot import Snapshot
 
 CHUNK_BYTES = 1 << 20
@@ -90,8 +90,7 @@ def parse_blob(value: pa.Buffer) -> Blob:
 def _check_blob(stored: StoredType, name: str) -> None:
     found = stored.properties.get(name)
     if found is None:
-        near = nearest_name(name, stored.properties)
-        hint = f"did you mean '{near}'?" if near else None
+        hint = suggest(name, stored.properties)
         raise InputError(f"{stored.name} has no property '{name}'", hint=hint)
     if found.type != BLOB:
         raise InputError(

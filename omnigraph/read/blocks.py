@@ -66,8 +66,7 @@ def cut_rows(execution: Execution, rows: Matches, operator: Expand) -> list[Matc
     reader = execution.reader
     if rows.count < 2 or not isinstance(reader, DenseReader):
         return [rows]
-    one = operator.hops.minimum == 1 and operator.hops.maximum == 1
-    if operator.closes or not one or operator.edge_variable is not None:
+    if operator.closes or not operator.hops.is_single or operator.edge_variable is not None:
         return [rows]
     domain = execution.bind(operator.target, operator.types)
     if rows.count * len(domain) <= _MOST_AT_ONCE:

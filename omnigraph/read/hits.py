@@ -13,7 +13,7 @@ from omnigraph.embedding import embedder_for, query_vector
 from omnigraph.errors import InputError, Json, OmniGraphError
 from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, NodeType, Property, embedded_in
-from omnigraph.schema.labels import key_of, label_of, shortened, shown_columns
+from omnigraph.schema.labels import key_of, label_of, shown_columns
 from omnigraph.schema.types import STRING, VectorType
 from omnigraph.schema.values import to_json_value
 from omnigraph.spark.deadline import Deadline
@@ -27,7 +27,7 @@ from omnigraph.storage.reading import (
     rows_where,
 )
 from omnigraph.storage.table import Table
-from omnigraph.syntax.problems import suggest
+from omnigraph.syntax.problems import shorten, suggest
 from omnigraph.versioning.snapshot import Snapshot
 
 LONGEST_TEXT = 1_000
@@ -317,7 +317,7 @@ def _vector(
 def _hits(
     types: _Types, question: SearchQuestion, found: _Rankings, nodes: list[_Found]
 ) -> Iterator[SearchHit]:
-    """Return hits in the order of their nodes; the rows of each type are read together."""
+    """Yield hits in the order of their nodes; the rows of each type are read together."""
     rows: dict[_Found, Mapping[str, Any]] = {}
     stored_types = {stored.name: stored for stored, _ in types}
     for stored, table in types:
@@ -347,7 +347,7 @@ def excerpt(text: str, wanted: str) -> str:
     first = next((each for each in places if each >= 0), 0)
     start = max(first - _BEFORE_MATCH, 0) if len(text) > _LONGEST_EXCERPT else 0
     part = " ".join(text[start : start + 2 * _LONGEST_EXCERPT].split())
-    return ("…" if start else "") + shortened(part, _LONGEST_EXCERPT)
+    return ("…" if start else "") + shorten(part, _LONGEST_EXCERPT)
 
 
 def _asked(question: SearchQuestion) -> int:

@@ -21,7 +21,8 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
 _ORDINAL_BITS = 40
-_BACKWARDS = {Direction.OUT: (False,), Direction.IN: (True,), Direction.BOTH: (False, True)}
+# Whether edges are followed backwards, for each way that a direction allows.
+BACKWARDS = {Direction.OUT: (False,), Direction.IN: (True,), Direction.BOTH: (False, True)}
 
 
 class Ordinals(Protocol):
@@ -261,5 +262,5 @@ def find_ways(reader: Reader, leg: Leg) -> list[DirectedEdge]:
     found = []
     for step in leg.steps:
         edge = reader.edge(step.edge)
-        found += [DirectedEdge(edge, backwards) for backwards in _BACKWARDS[step.direction]]
+        found += [DirectedEdge(edge, backwards) for backwards in BACKWARDS[step.direction]]
     return [way for way in found if way.start in leg.source.types and way.end in leg.target.types]

@@ -7,7 +7,6 @@ from enum import StrEnum
 from omnigraph.data.derived.memory import MOST_DECISIONS
 from omnigraph.data.derived.topology import Place, Topology
 from omnigraph.frozen import dataclass
-from omnigraph.query.checked import Direction
 from omnigraph.query.expr import Bm25, Expr, Predicate, PropertyRef, TextMatch, parts
 from omnigraph.query.parsing.ast import Hops
 from omnigraph.query.plan import (
@@ -27,6 +26,7 @@ from omnigraph.query.plan import (
     types_gone_through,
 )
 from omnigraph.read.pushdown import pick_indexed
+from omnigraph.read.reader import BACKWARDS
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -212,7 +212,7 @@ class _Estimate:
                         edge = self._stored(step.edge)
                         assert isinstance(edge, EdgeType)
                         self._add_numbering(edge.source)
-                        for backwards in _directions(step.direction):
+                        for backwards in BACKWARDS[step.direction]:
                             self._add_adjacency(edge, backwards, named=False)
                 case Union(reads):
                     for read in reads:
@@ -250,7 +250,7 @@ class _Estimate:
             assert isinstance(edge, EdgeType)
             for name in (edge.source, edge.target):
                 self._add_numbering(name)
-            for backwards in _directions(step.direction):
+            for backwards in BACKWARDS[step.direction]:
                 self._add_adjacency(edge, backwards, named=expand.edge_variable is not None)
                 start = edge.target if backwards else edge.source
                 degree += self._count(step.edge) / max(self._count(start), 1)
@@ -304,11 +304,6 @@ class _Estimate:
         found = self._snapshot.catalog.stored(name)
         assert found is not None
         return found
-
-
-def _directions(direction: Direction) -> tuple[bool, ...]:
-    ways = {Direction.OUT: (False,), Direction.IN: (True,), Direction.BOTH: (False, True)}
-    return ways[direction]
 
 
 def _searches(operator: Operator) -> bool:

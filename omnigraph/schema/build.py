@@ -236,7 +236,7 @@ class _Builder:
         old: Mapping[str, Property],
         had: Sequence[Property],
     ) -> list[tuple[Interface, Span]]:
-        """Add the properties of each interface; give the interfaces with their spans."""
+        """Add the properties of each interface; return the interfaces with their spans."""
         found: dict[str, tuple[Interface, Span]] = {}
         taken = {member.property.identity for member in members.values()}
         taken |= {item.identity for item in (*old.values(), *had)}

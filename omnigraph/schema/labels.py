@@ -1,17 +1,18 @@
 """Labels: the text by which people know a node, and its key."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.types import BLOB, STRING, VectorType
+from omnigraph.syntax.problems import shorten
 
 _NAMES = ("name", "title", "label", "display_name", "full_name", "headline", "subject")
 _LONGEST = 120
 
 
-@cache
-def _label_names(names: tuple[str, ...]) -> str | None:
+@lru_cache(4096)
+def _find_name(names: tuple[str, ...]) -> str | None:
     folded = {each.casefold().replace("_", ""): each for each in reversed(names)}
     found = (folded.get(each.replace("_", "")) for each in _NAMES)
     return next((each for each in found if each is not None), None)
@@ -24,7 +25,7 @@ def label_property(stored: StoredType) -> str | None:
     is no text.
     """
     texts = tuple(each.name for each in stored.properties.values() if each.type == STRING)
-    named = _label_names(texts)
+    named = _find_name(texts)
     if named is not None:
         return named
     key = stored.column(stored.key[0]) if len(stored.key) == 1 else None
@@ -36,7 +37,7 @@ def label_of(stored: StoredType, row: Mapping[str, object]) -> str:
     name = label_property(stored)
     text = None if name is None else row.get(name)
     words = " ".join(str(text).split()) if text else ""
-    return shortened(words or str(row["id"]), _LONGEST)
+    return shorten(words or str(row["id"]), _LONGEST)
 
 
 def key_of(stored: StoredType, row: Mapping[str, object]) -> dict[str, object] | None:
@@ -52,8 +53,3 @@ def shown_columns(stored: StoredType) -> list[str]:
         if each.type == BLOB or isinstance(each.type, VectorType)
     }
     return [name for name in stored.properties if name not in hidden]
-
-
-def shortened(text: str, most: int) -> str:
-    """Return a text cut to a number of characters."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -141,7 +141,7 @@ class App:
             cancelled.set()
 
     def close(self, seconds: float) -> int:
-        """Let nothing begin any more, wait so long for what runs, and give how much still does."""
+        """Let nothing more begin, wait so long for what runs, and return how much still does."""
         for executor in (self._workers, self._side):
             executor.shutdown(wait=False, cancel_futures=True)
         return len(wait(set(self._begun), seconds).not_done)
@@ -339,7 +339,7 @@ class _Exchange:
         return AgentRequest(visit, body)
 
     async def _speak(self, visit: Visit, body: bytes) -> None:
-        """Let an agent be answered by the SDK, through what every answer goes through."""
+        """Have the SDK answer an agent, through what every answer goes through."""
 
         async def send(message: Message) -> None:
             if message["type"] != "http.response.start":

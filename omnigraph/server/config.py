@@ -14,7 +14,7 @@ from omnigraph.files.dotenv import parse_dotenv
 from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.frozen import dataclass
 from omnigraph.spark.settings import SparkSettings
-from omnigraph.syntax.problems import list_names, nearest_name
+from omnigraph.syntax.problems import list_names, suggest
 
 if TYPE_CHECKING:
     from omnigraph.api.registry import QueryFiles
@@ -110,19 +110,17 @@ class Config:
     def graph(self, name: str) -> GraphConfig:
         """Return a graph by its name."""
         if name not in self.graphs:
-            near = nearest_name(name, self.graphs)
-            hint = None if near is None else f"did you mean '{near}'?"
+            hint = suggest(name, self.graphs)
             raise ConfigError(f"{self.path} has no graph '{name}'", hint=hint)
         return self.graphs[name]
 
     def alias(self, name: str) -> AliasConfig:
         """Return an alias by its name."""
         if name not in self.aliases:
-            near = nearest_name(name, self.aliases)
             known = "the file has none; write it below `aliases:`"
             if self.aliases:
                 known = f"the aliases are: {list_names(list(self.aliases))}"
-            hint = known if near is None else f"did you mean '{near}'?"
+            hint = suggest(name, self.aliases) or known
             raise ConfigError(f"{self.path} has no alias '{name}'", hint=hint)
         return self.aliases[name]
 

@@ -311,7 +311,7 @@ class Guarded(HttpToolsProtocol):
 
 
 def evict_idle(crowd: "Iterable[Guarded]") -> bool:
-    """Close one idle connection; tells whether there was one.
+    """Close one idle connection; return whether there was one.
 
     It is the one that is idle for longest, and one on which nobody showed a token, if there is any.
     """

@@ -114,7 +114,7 @@ class Settings:
 
 
 def app_of(settings: Settings) -> App:
-    """Open the graph and give the server of it; raises when that would be open to everybody."""
+    """Open the graph and return the server of it; raises when that would be open to everybody."""
     source = token_source(settings.environment)
     if not source.is_given and not settings.is_loopback and not settings.is_public:
         raise ConfigError(

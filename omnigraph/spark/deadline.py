@@ -17,12 +17,6 @@ class TimeKeywords(TypedDict, total=False):
     cancelled: Event | None
 
 
-class WorkKeywords(TimeKeywords, total=False):
-    """The keywords that limit a call which holds rows: its time, and its memory in `bytes`."""
-
-    bytes: int | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadline:
     """How many seconds some work may take, how many bytes it may hold, and what cancels it.

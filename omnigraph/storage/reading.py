@@ -103,7 +103,7 @@ def _plain_sql(column: str, values: pa.Array) -> str | None:
 def batches_where(
     table: Table, columns: Sequence[str], where: pc.Expression | str | None, *, packed: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """Return the rows that meet a condition, or all rows, batch by batch.
+    """Yield the rows that meet a condition, or all rows, batch by batch.
 
     Among the columns may be the address. Packed, blobs are as the table stores them.
     """
@@ -117,7 +117,7 @@ def batches_where(
 
 
 def first_rows(table: Table, columns: Sequence[str], most: int) -> Iterator[pa.RecordBatch]:
-    """Return the first rows with their addresses, batch by batch."""
+    """Yield the first rows with their addresses, batch by batch."""
     with report_as(f"cannot read {table.path}"):
         scanner = table.dataset.scanner(
             columns=list(columns), with_row_address=True, scan_in_order=True, limit=most

@@ -115,7 +115,7 @@ class Share:
     def batches(
         self, columns: Sequence[str], where: pc.Expression | None = None
     ) -> Iterable[pa.RecordBatch]:
-        """Return the rows, or those that meet a condition, batch by batch."""
+        """Yield the rows, or those that meet a condition, batch by batch."""
         table = self.place.open()
         dataset = table.dataset
         if not self.fragments and self.sought is None:
@@ -210,15 +210,13 @@ def _sizes(table: Table) -> Iterable[tuple[int, int]]:
     return sorted((each.fragment_id, each.physical_rows) for each in table.dataset.get_fragments())
 
 
-def shares(table: Table, most_rows: int, fragments: frozenset[int] | None = None) -> list[Share]:
-    """Split a table, or some of its fragments, into shares of about `most_rows` rows."""
+def shares(table: Table, most_rows: int) -> list[Share]:
+    """Split a table into shares of about `most_rows` rows."""
     place = place_of(table)
     found: list[Share] = []
     taken: list[int] = []
     rows = 0
     for fragment in table.dataset.get_fragments():
-        if fragments is not None and fragment.fragment_id not in fragments:
-            continue
         taken.append(fragment.fragment_id)
         rows += fragment.physical_rows
         if rows >= most_rows:

@@ -357,7 +357,7 @@ class Table:
         bench.send_version()
         reached("version staged")
         received = self._tables.received(self.path, bench)
-        beside(received.look_up_indexes)
+        beside(received.look_up_indexes)  # what fails there fails again for the next reader
         return received
 
     def _merging(self, rows: Rows) -> MergeInsertBuilder:

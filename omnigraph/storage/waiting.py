@@ -17,7 +17,7 @@ def within(seconds: float, work: Callable[[], _Found]) -> _Found:
     """Return the result of a function; raises LateError when it takes longer.
 
     Requests to a store cannot be interrupted. So they run on a thread of their own, which is left
-    behind and ends with the request it waits for. Only for work that changes nothing.
+    behind and ends with the request it waits for: what it changes may still be changed later.
     """
     done: Future[_Found] = Future()
     context = copy_context()
@@ -28,7 +28,7 @@ def within(seconds: float, work: Callable[[], _Found]) -> _Found:
         except BaseException as failed:
             done.set_exception(failed)
 
-    threading.Thread(target=run, name="omnigraph-read", daemon=True).start()
+    threading.Thread(target=run, name="omnigraph-wait", daemon=True).start()
     ended, _ = wait([done], max(seconds, 0) if seconds < threading.TIMEOUT_MAX else None)
     if not ended:
         raise LateError

@@ -72,7 +72,7 @@ _watchers: list[Watcher] = []
 
 
 def watch(watcher: Watcher | None) -> None:
-    """Let somebody watch all spans of this process from now on; None lets nobody watch."""
+    """Set who watches all spans of this process from now on; None is nobody."""
     _watchers[:] = [] if watcher is None else [watcher]
 
 

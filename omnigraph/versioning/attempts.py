@@ -11,8 +11,10 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How many seconds a writer retries after lost races, and how many a turn takes at least
-    before the next in line overtakes it."""
+    """How many seconds a writer retries after lost races.
+
+    `turn` is how many a turn takes at least before the next in line overtakes it.
+    """
 
     seconds: float = 60.0
     turn: float = 0.5

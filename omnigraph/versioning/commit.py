@@ -215,6 +215,6 @@ def commit_named(document: Mapping[str, Any], field: str) -> Commit:
     return Commit.from_json(found)
 
 
-def commit_if_named(document: Mapping[str, Any], field: str = "commit") -> Commit | None:
-    """Return the commit that a field of such a document names; None when the field is null."""
-    return None if document[field] is None else commit_named(document, field)
+def commit_if_named(document: Mapping[str, Any]) -> Commit | None:
+    """Return the commit that the field `commit` of such a document names; None when it is null."""
+    return None if document["commit"] is None else commit_named(document, "commit")

@@ -309,7 +309,6 @@ def open_repository(
     uri: str | os.PathLike[str],
     *,
     read_only: bool = False,
-    clock: Clock | None = None,
     durable: bool = True,
     environment: Mapping[str, str] | None = None,
 ) -> Repository:
@@ -319,7 +318,7 @@ def open_repository(
     manifest = Manifest(tables)
     newest = manifest.newest()
     check_format(newest)
-    repository = Repository(store, tables, manifest, clock or Clock(), read_only)
+    repository = Repository(store, tables, manifest, Clock(), read_only)
     if not read_only:
         store.check()
         tables.clear_blank(layout.MANIFEST)

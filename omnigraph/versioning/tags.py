@@ -8,7 +8,7 @@ from omnigraph.errors import (
     TagNotFoundError,
 )
 from omnigraph.syntax.names import MOST_BYTES as MOST_BRANCH_BYTES
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import suggest
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.names import MAIN, TAG, new_branch_name
 from omnigraph.versioning.repository import Repository
@@ -41,8 +41,7 @@ def delete_tag(repository: Repository, name: str, commit_id: str | None = None) 
     try:
         delete_system_branch(repository, TAG + new_branch_name(name), commit_id)
     except BranchNotFoundError:
-        near = nearest_name(name, list_tags(repository))
-        hint = f"did you mean '{near}'?" if near else None
+        hint = suggest(name, list_tags(repository))
         raise TagNotFoundError(f"no tag '{name}'", hint=hint) from None
 
 

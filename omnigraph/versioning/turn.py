@@ -227,7 +227,7 @@ class _Line:
 
     @contextmanager
     def _place(self, ticket: Ticket) -> Iterator[str]:
-        """Stand in line within the block; gives the name of the place."""
+        """Stand in line within the block; yields the name of the place."""
         self.places.mkdir(mode=0o700, exist_ok=True)
         name = f"{ticket.begun:020}-{os.getpid():x}-{next(_NUMBERS):x}"
         file = None
@@ -307,7 +307,7 @@ class _Line:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Tell whether nobody else can have put links to other files into a folder."""
+    """Return whether nobody else can have put links to other files into a folder."""
     found = folder.lstat()
     is_alone = found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return stat.S_ISDIR(found.st_mode) and is_alone and os.access(folder, os.W_OK)

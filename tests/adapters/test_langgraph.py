@@ -141,6 +141,12 @@ def test_pruning_keeps_what_a_channel_of_changes_is_rebuilt_from(saver: OmniGrap
         saver.prune(["t"], strategy="keep_some")
 
 
+def test_writes_need_the_checkpoint_that_they_belong_to(saver: OmniGraphSaver) -> None:
+    put(saver, generate_config("t"), a=1)
+    with pytest.raises(InputError, match="belong to a checkpoint"):
+        saver.put_writes(generate_config("t"), [("a", 2)], "task")
+
+
 def test_pruning_leaves_no_channel_that_nobody_needs(saver: OmniGraphSaver) -> None:
     config = generate_config("t")
     for number in range(4):

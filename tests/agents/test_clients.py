@@ -92,6 +92,15 @@ def test_a_file_with_comments_is_left_to_its_owner(home: Path) -> None:
     assert "// mine" in path.read_text()
 
 
+def test_what_is_no_file_is_told_and_no_traceback(home: Path) -> None:
+    (Path.cwd() / ".mcp.json").mkdir()
+    refused = install("--client", "claude-code", "graph")
+    assert refused.exit_code == 1
+    assert "Is a directory" in refused.output
+    assert ".mcp.json" in refused.output
+    assert isinstance(refused.exception, SystemExit)
+
+
 def test_an_unknown_client_gets_the_nearest_name() -> None:
     refused = install("--client", "cursr")
     assert refused.exit_code == 1

@@ -14,7 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.api.graph import Graph, connect
+from omnigraph.api.http import HttpBackend
+from omnigraph.api.operations.read import ReadRecords
 from omnigraph.errors import InputError, ViolationsError
+from omnigraph.schema.catalog import Catalog
 from omnigraph.write.counts import RowCounts
 from tests.parity.serving import serving
 from tests.templates import fresh_graph
@@ -215,3 +218,21 @@ def test_a_published_run_keeps_its_actor_and_its_message(local: Graph) -> None:
 
     commit = local.branch().commit
     assert (commit.actor, commit.message) == ("ida", "from the archive")
+
+
+def test_a_network_of_a_server_is_of_one_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh_graph(tmp_path / "g", SCHEMA).close()
+    types_of = HttpBackend.catalog
+    with serving(tmp_path / "g") as url, connect(url) as there:
+        there.load([{"name": "Ana", "age": 3}], type="Person")
+
+        def rename_behind(backend: HttpBackend, operation: ReadRecords) -> Catalog:
+            found = types_of(backend, operation)
+            there.apply_schema(SCHEMA.replace("age: I32?", 'years: I32? @rename_from("age")', 1))
+            return found
+
+        monkeypatch.setattr(HttpBackend, "catalog", rename_behind)
+        found = there.branch().to_networkx(types=["Person"])
+    assert found.nodes["Person", "Ana"]["age"] == 3

@@ -227,6 +227,27 @@ def test_a_deleted_graph_that_was_written_to_meanwhile_is_kept(folder: Path) -> 
         assert len(graph.query(QUERIES, "everyone")) == 1
 
 
+def test_a_drop_hides_no_row_that_came_after_its_approval(folder: Path) -> None:
+    applied(folder)
+    write(folder, people__pg="node Person { name: String @key }\n")
+    declared = read_declaration(folder)
+    approve(declared.storage, declared.definition, "schema.people", planned(folder).digest)
+
+    def observe(found: str) -> None:
+        if found == "cluster revision":
+            steps.observer = None
+            with open_graph(graph_uri(str(folder), "people")) as graph:
+                graph.load([{"name": "Late", "age": 9}], type="Person")
+
+    steps.observer = observe
+    with pytest.raises(DeploymentMovedError, match="stands at"):
+        applied(folder)
+    with open_graph(graph_uri(str(folder), "people")) as graph:
+        assert "age" in graph.schema
+    with pytest.raises(ApprovalNeededError):
+        applied(folder)  # the drop of a value is another plan
+
+
 def test_of_two_applies_at_once_one_wins(folder: Path, lane: Lane) -> None:
     lane.skip_second_opinion()
     applied(folder, lane.root)

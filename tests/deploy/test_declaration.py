@@ -22,7 +22,7 @@ def test_a_right_folder_is_read_with_the_texts_of_all_files(tmp_path: Path) -> N
 
     assert found.definition.name == "brain"
     assert list(found.definition.graphs["people"].queries) == ["everyone", "add"]
-    assert found.definition.policies_of("people") == ["base"]
+    assert found.definition.policies["base"].applies_to == ("people",)
     assert found.storage == str(tmp_path)
 
 

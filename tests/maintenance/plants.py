@@ -441,5 +441,12 @@ PLANTS = (
         Damage.RUN_UNREADABLE,
         lambda root: _write(f"_runs/{_run(root, 'published').run_id}/ended.json", "{")(root),
     ),
+    Plant(
+        "the record of a run that goes on has no branch",
+        Damage.RUN_UNREADABLE,
+        lambda root: _write(
+            f"_runs/{_run(root, 'running').run_id}/begun.json", '{"status": "running"}'
+        )(root),
+    ),
     Plant("the branch of a run is gone", Damage.RUN_BRANCH_MISSING, _lose_run_branch),
 )

@@ -84,7 +84,7 @@ class LocalBackend:
         return Pin(snapshot.commit.id, snapshot)
 
     def close(self) -> None:
-        """Let go of the graph; later operations raise InputError."""
+        """Close the graph; later operations raise InputError."""
         self.access.close()
 
 

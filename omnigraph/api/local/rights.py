@@ -7,9 +7,8 @@ from omnigraph.api.operations.rights import GetRights
 from omnigraph.policy.rights import Rights, rights_of
 
 
-def get_rights(access: Access, operation: GetRights, options: CallOptions) -> Rights:
+def get_rights(access: Access, _: GetRights, __: CallOptions) -> Rights:
     """Return who acts, and what the policy lets them do."""
-    del operation, options
     access.repository.check_open()
     return rights_of(access.actor, access.policy)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from omnigraph.spark.runner import Runner
     from omnigraph.write.load.load import LoadTarget
     from omnigraph.write.load.options import LoadKeywords, LoadOptions
-    from omnigraph.write.load.sources.splits import LoadSource as SourceFile
+    from omnigraph.write.load.sources.splits import LoadSource
 
 
 _ATTEMPTS = 5
@@ -195,7 +195,7 @@ def _job(
     options: CallOptions,
     target: "LoadTarget",
     how: "LoadOptions",
-) -> "Iterator[tuple[list[SourceFile], Runner]]":
+) -> "Iterator[tuple[list[LoadSource], Runner]]":
     """Yield the sources of a load and who runs it; what was spooled for it is removed."""
     from omnigraph.spark.choice import FileWork, runner_for_files
     from omnigraph.write.load.sources.inputs import sources_of

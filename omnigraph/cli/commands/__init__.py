@@ -4,7 +4,7 @@ graph        the commands `init` and `snapshot`, and the families `branch` and `
 rows         commands that bring rows into a graph, change them, and take them out
 read         runs a query and shows its rows, or how they come about
 explore      the commands `search`, `neighbors` and `algo`: nodes found, around one, or by edges
-query        the commands `query lint`, `query check` and `query explain`
+query        checks queries, shows how they run, and runs those that are stored
 schema       what a graph's types are, and become
 merge        how branches differ, and how they join
 history      the commands `changes` and `blame`, and the families `tag` and `run`

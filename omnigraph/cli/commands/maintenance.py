@@ -14,7 +14,7 @@ from omnigraph.cli.session import (
     types_option,
     yes_option,
 )
-from omnigraph.cli.spark import spark_options
+from omnigraph.cli.spark import engine_option, spark_options
 
 if TYPE_CHECKING:
     from omnigraph.maintain.reports import Checkup, Cleaned, Coverage, Optimized, OptimizedTable
@@ -28,7 +28,6 @@ _branches_option = click.option(
     shell_complete=completing.branches,
     help="Only this branch; repeatable.",
 )
-_ENGINES = ("auto", "spark", "inline")
 
 
 @click.command()
@@ -42,7 +41,7 @@ _ENGINES = ("auto", "spark", "inline")
     shell_complete=completing.types,
     help="Leave this type as it is; repeatable.",
 )
-@click.option("--engine", type=click.Choice(_ENGINES), default="auto", show_default=True)
+@engine_option
 @spark_options
 @graph_options
 def optimize(session: Session, branch: str | None, **how: Any) -> None:  # noqa: ANN401

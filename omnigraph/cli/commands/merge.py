@@ -3,13 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from omnigraph.cli import completing
-from omnigraph.cli.output import Document, counted, marked, shortened
+from omnigraph.cli.output import Document, counted, marked, shortened, write_text
 from omnigraph.cli.session import (
     Session,
     branch_option,
@@ -18,7 +17,7 @@ from omnigraph.cli.session import (
     types_option,
 )
 from omnigraph.cli.spark import engine_option, spark_options
-from omnigraph.errors import InputError, UnreadableError, conflict_lines
+from omnigraph.errors import InputError, conflict_lines
 
 if TYPE_CHECKING:
     from omnigraph.merge.conflict import Resolutions
@@ -147,7 +146,8 @@ def merge(
         session.show(found)
     else:
         _show_merge(found, only_preview)
-        click.echo(f"removed branch {source}") if delete_branch else None
+        if delete_branch:
+            click.echo(f"removed branch {source}")
     if found["merge_conflicts"]:
         click.get_current_context().exit(_CONFLICT)
 
@@ -213,10 +213,7 @@ def _choices(path: str) -> list[Document]:
 def _write_choices(path: str, found: Document) -> None:
     choices = [{**each, "take": None} for each in found["merge_conflicts"]]
     text = json.dumps({"merge_conflicts": choices}, indent=2, ensure_ascii=False)
-    try:
-        Path(path).write_text(f"{text}\n", encoding="utf-8")
-    except OSError as failed:
-        raise UnreadableError(f"cannot write '{path}': {failed.strerror}") from None
+    write_text(path, f"{text}\n")
 
 
 def _show_merge(found: Document, only_preview: bool) -> None:

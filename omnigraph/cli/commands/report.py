@@ -1,14 +1,13 @@
 """The command `report`: a page of HTML about a graph that opens without a network."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from omnigraph.cli import completing
+from omnigraph.cli.output import write_text
 from omnigraph.cli.queries import read_params
 from omnigraph.cli.session import Session, graph_options, read_queries, target_options
-from omnigraph.errors import UnreadableError
 
 if TYPE_CHECKING:
     from omnigraph.api.view import View
@@ -67,12 +66,8 @@ def report(
     answered = {} if query_path is None else _answers(view, query_path, names, read_params(params))
     shown = {f"From {old} to {new}": graph.diff(old, new) for old, new in compared}
     shown |= {f"What {name} did": graph.review(name, into=view.place) for name in reviewed}
-    page = graph.report(
-        view.place,
-        compared=shown,
-        answered=answered,
-    )
-    _write(Path(out), page)
+    page = graph.report(view.place, compared=shown, answered=answered)
+    write_text(out, page)
     session.show({"uri": graph.uri, "output": out, "bytes": len(page.encode())}, f"wrote {out}")
 
 
@@ -96,11 +91,3 @@ def _answers(
             wanted = {name: value for name, value in params.items() if name in own}
             found[plan.name] = view.query(source, plan.name, **wanted)
     return found
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise UnreadableError(f"cannot write '{path}': {reason}") from None

@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from omnigraph.cli.layouts import lay_out, layout_options
-from omnigraph.cli.output import Document, counted, show_json
+from omnigraph.cli.output import Document, counted, show_json, write_text
 from omnigraph.cli.session import (
     Session,
     branch_option,
@@ -17,7 +16,6 @@ from omnigraph.cli.session import (
     read_text,
     target_options,
 )
-from omnigraph.errors import UnreadableError
 from omnigraph.span import Source
 
 if TYPE_CHECKING:
@@ -175,10 +173,7 @@ def _saved(path: str, branch: str | None) -> tuple[Source, str, str]:
 
 def _save(path: str, found: Document) -> None:
     text = json.dumps(found, indent=2, ensure_ascii=False)
-    try:
-        Path(path).write_text(f"{text}\n", encoding="utf-8")
-    except OSError as failed:
-        raise UnreadableError(f"cannot write '{path}': {failed.strerror}") from None
+    write_text(path, f"{text}\n")
 
 
 def _plan_lines(plan: "SchemaPlan") -> Iterator[str]:

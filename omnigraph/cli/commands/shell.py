@@ -223,13 +223,11 @@ class _Shell:
     def _schema(self, rest: str) -> None:
         from omnigraph.errors import TableNotFoundError
         from omnigraph.schema.printer import declarations
-        from omnigraph.syntax.problems import nearest_name
+        from omnigraph.syntax.problems import suggest
 
         known = declarations(self._catalog())
         if rest and rest not in known:
-            near = nearest_name(rest, known)
-            hint = None if near is None else f"did you mean '{near}'?"
-            raise TableNotFoundError(f"no type '{rest}'", hint=hint)
+            raise TableNotFoundError(f"no type '{rest}'", hint=suggest(rest, known))
         click.echo(known[rest] if rest else "\n".join(known.values()), nl=False)
 
     def _set(self, rest: str) -> None:

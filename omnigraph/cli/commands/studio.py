@@ -44,7 +44,7 @@ def studio(session: Session, port: int, no_browser: bool) -> None:
     def announce(address: str) -> None:
         handover.begin()
         url = f"http://{address}/studio#code={handover.code}"
-        session.show({"url": url, "actor_id": actor}, f"{url}", "Ctrl-C stops it.")
+        session.show({"url": url, "actor_id": actor}, url, "Ctrl-C stops it.")
         if not no_browser:
             # A browser in a terminal keeps its caller waiting.
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()

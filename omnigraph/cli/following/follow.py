@@ -57,7 +57,7 @@ class BatchSource(Protocol):
         """Set aside what an error is about, and return how many units; raise what is no fault."""
 
     def close(self) -> None:
-        """Let go of the source."""
+        """Close the source."""
 
 
 @dataclass(slots=True)

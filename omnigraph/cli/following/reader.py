@@ -122,7 +122,7 @@ class TopicReader:
                 return found
 
     def close(self) -> None:
-        """Let go of the brokers."""
+        """Close the connections to the brokers."""
         if self._consumer is not None:
             self._consumer.close()
 

@@ -133,7 +133,7 @@ class TopicStream:
         return len(found)
 
     def close(self) -> None:
-        """Let go of the brokers."""
+        """Close the connections to the brokers."""
         self.reader.close()
 
     @property

@@ -67,7 +67,6 @@ class DegreeStatistics:
     """How many edges lead on from the nodes of one side: the mean, the quantiles and the most."""
 
     nodes: int
-    with_any: int
     mean: float
     quantiles: tuple[int, ...]
     most: int
@@ -123,11 +122,10 @@ def from_arrays(arrays: Mapping[str, pa.Array]) -> ColumnStatistics:
 def describe_degrees(degrees: Numbers) -> DegreeStatistics:
     """Return the statistics of the degrees of all nodes of one side."""
     if not len(degrees):
-        return DegreeStatistics(0, 0, 0.0, (0,) * len(_SHARES), 0)
+        return DegreeStatistics(0, 0.0, (0,) * len(_SHARES), 0)
     sample = degrees[:: -(-len(degrees) // _SAMPLE)]
     shares = tuple(int(each) for each in np.percentile(sample, _SHARES, method="lower"))
-    any_edge, mean = int(np.count_nonzero(degrees)), float(degrees.mean())
-    return DegreeStatistics(len(degrees), any_edge, mean, shares, int(degrees.max()))
+    return DegreeStatistics(len(degrees), float(degrees.mean()), shares, int(degrees.max()))
 
 
 def to_number(value: object) -> float | str:

@@ -34,10 +34,11 @@ _BASE64 = r"^base64:([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 _MICROSECONDS = pa.timestamp("us", "UTC")
 _PER_TICK = {"s": (1_000, 1), "ms": (1, 1), "us": (1, 1_000), "ns": (1, 1_000_000)}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST_DAY = -719_162
-_LAST_DAY = 2_932_896
-_FIRST_MILLISECOND = (_FIRST_DAY + 1) * 86_400_000
-_LAST_MILLISECOND = _LAST_DAY * 86_400_000
+# The first and the last day that a date can have, counted from 1970.
+FIRST_DAY = -719_162
+LAST_DAY = 2_932_896
+_FIRST_MILLISECOND = (FIRST_DAY + 1) * 86_400_000
+_LAST_MILLISECOND = LAST_DAY * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +274,7 @@ def _convert_dates(column: pa.Array) -> pa.Array | None:
     days = column.cast(pa.date32())
     bounds = pc.min_max(days.cast(pa.int32()))
     least, most = bounds["min"].as_py(), bounds["max"].as_py()
-    return None if least is not None and (least < _FIRST_DAY or most > _LAST_DAY) else days
+    return None if least is not None and (least < FIRST_DAY or most > LAST_DAY) else days
 
 
 def _convert_lists(column: pa.Array, item: ScalarType, target: pa.DataType) -> pa.Array | None:

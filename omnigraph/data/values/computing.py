@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import to_timestamps
+from omnigraph.data.values.columns import FIRST_DAY, LAST_DAY, to_timestamps
 from omnigraph.data.values.comparison import Operand, broadcast, compare, is_array
 from omnigraph.data.values.equality import Mask
 from omnigraph.data.values.floats import FLOAT_OPERATORS, FloatOperation, operate
@@ -33,8 +33,6 @@ from omnigraph.schema.values import Value
 _BY_ZERO = "a number is divided by zero"
 _TOO_LARGE = "the result is too large for a float"
 _DAY_MS = 86_400_000
-# The first and the last day that a date can have, counted from 1970.
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 _CHECKED: dict[str, Callable[[Any, Any], Any]] = {
     "+": pc.add_checked,
     "-": pc.subtract_checked,
@@ -204,8 +202,8 @@ def _move_date(sign: str, left: Operand, right: Operand, kind: ValueType) -> Ope
     unit = 1 if kind == DATE else _DAY_MS
     moved = _operate("+", start, _operate("*", days, pa.scalar(unit), I64), I64)
     outside = pc.or_kleene(
-        pc.less(moved, pa.scalar(_FIRST_DAY * unit)),
-        pc.greater(moved, pa.scalar(_LAST_DAY * unit + unit - 1)),
+        pc.less(moved, pa.scalar(FIRST_DAY * unit)),
+        pc.greater(moved, pa.scalar(LAST_DAY * unit + unit - 1)),
     )
     at = _first_true(_is_true(outside))
     if at is not None:

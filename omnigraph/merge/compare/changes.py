@@ -10,9 +10,9 @@ from omnigraph.merge.compare.change_set import ChangeSet
 from omnigraph.merge.compare.diff import RowChanges, TableDiff, diff
 from omnigraph.merge.compare.row_change import Change, ChangeFilter, Op, kind_of
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
+from omnigraph.schema.labels import shown_columns
 from omnigraph.schema.migration import plan_schema_migration
 from omnigraph.schema.steps import MigrationStep
-from omnigraph.schema.types import BLOB, VectorType
 from omnigraph.spark.deadline import NO_DEADLINE, Deadline
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -91,7 +91,7 @@ class SnapshotChanges(ChangeSet):
 def entities_of(rows: RowChanges) -> Iterator[Change]:
     """Yield some changes one by one, each with its row before and after."""
     stored = rows.stored
-    names = {column: field_name(stored, column) for column in shown_columns(stored)}
+    names = {column: field_name(stored, column) for column in change_columns(stored)}
     before, after = (
         with_timestamps(each.select(list(names))).to_pylist() or [None] * len(rows)
         for each in (rows.before, rows.after)
@@ -112,16 +112,10 @@ def entities_of(rows: RowChanges) -> Iterator[Change]:
         )
 
 
-def shown_columns(stored: StoredType) -> list[str]:
+def change_columns(stored: StoredType) -> list[str]:
     """Return the columns that a change shows: blobs and vectors are only named."""
     ends = ["src", "dst"] if isinstance(stored, EdgeType) else []
-    large = (
-        item.name
-        for item in stored.properties.values()
-        if item.type == BLOB or isinstance(item.type, VectorType)
-    )
-    hidden = set(large)
-    return ["id", *ends, *(name for name in stored.properties if name not in hidden)]
+    return ["id", *ends, *shown_columns(stored)]
 
 
 def _named(

@@ -11,7 +11,7 @@ from omnigraph.query.expr import EntityKind
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.json_rows import row_from_json
 from omnigraph.schema.values import to_json_value
-from omnigraph.syntax.problems import nearest_name, parse_choice, shorten
+from omnigraph.syntax.problems import parse_choice, shorten, suggest
 
 
 class Op(StrEnum):
@@ -163,9 +163,7 @@ class ChangeFilter:
         names = [(name, each) for each in types for name in (each.name, each.renamed_from) if name]
         known = {name for name, _ in names}
         for name in sorted(self.types - known):
-            near = nearest_name(name, sorted(known))
-            hint = None if near is None else f"did you mean '{near}'?"
-            raise TableNotFoundError(f"no type '{name}'", hint=hint)
+            raise TableNotFoundError(f"no type '{name}'", hint=suggest(name, sorted(known)))
         identities = frozenset(each.identity for name, each in names if name in self.types)
         return replace(self, identities=identities)
 

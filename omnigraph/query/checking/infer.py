@@ -144,7 +144,6 @@ class Inference:
     def _hops_fit(self, traversal: ast.Traversal, edges: list[EdgeType]) -> bool:
         hops = traversal.hops
         chained = len({(edge.source, edge.target) for edge in edges}) == 1 and edges[0].chains
-        single = (hops.minimum, hops.maximum) == (1, 1)
         message = None
         if hops.maximum is not None and hops.maximum < hops.minimum:
             message = (
@@ -154,9 +153,9 @@ class Inference:
             message = "a traversal must follow at least one edge"
         elif traversal.path is not None:
             message = _path_problem(traversal, chained=chained)
-        elif traversal.edge_variable is not None and not single:
+        elif traversal.edge_variable is not None and not hops.is_single:
             message = "a named edge must be a single hop"
-        elif not single and not chained and (len(edges) > 1 or hops.minimum != 1):
+        elif not hops.is_single and not chained and (len(edges) > 1 or hops.minimum != 1):
             names = ", ".join(edge.name for edge in edges)
             message = (
                 f"{names} cannot be followed {_times(hops.minimum)}: the ends have different types"

@@ -95,7 +95,7 @@ SCHEMA_ANNOTATIONS: Mapping[str, str] = MappingProxyType(
 TYPES: Mapping[str, str] = MappingProxyType(
     {
         str(Scalar.STRING): "a text",
-        str(Scalar.BLOB): "bytes, stored beside the table",
+        str(Scalar.BLOB): "bytes, or the URI of a file that has them",
         str(Scalar.BOOL): "true or false",
         str(Scalar.I32): "a whole number of 32 bits",
         str(Scalar.I64): "a whole number of 64 bits",

@@ -217,6 +217,11 @@ class Hops:
     maximum: int | None = 1
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def is_single(self) -> bool:
+        """Whether exactly one edge is followed."""
+        return self.minimum == 1 and self.maximum == 1
+
 
 @dataclass(frozen=True, slots=True)
 class PathName:

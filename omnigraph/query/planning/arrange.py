@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from omnigraph.frozen import dataclass
-from omnigraph.query.checked import Direction, Step
+from omnigraph.query.checked import Step
 from omnigraph.query.expr import Comparison, Predicate, PropertyRef
 from omnigraph.query.parsing.ast import Hops
 from omnigraph.query.parsing.ast import Operator as Comparing
@@ -24,8 +24,6 @@ from omnigraph.query.plan import (
 from omnigraph.query.planning.rewrite import rewrite_read
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.types import STRING
-
-_FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +59,7 @@ class PatternLink:
         """Return the steps as they are followed from one of the two ends."""
         if variable == self.source:
             return self.steps
-        return tuple(
-            Step(each.edge, _FLIPPED.get(each.direction, each.direction)) for each in self.steps
-        )
+        return tuple(each.flipped() for each in self.steps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,7 +243,7 @@ def _expand(expand: plan.Expand) -> list[str]:
     edges = "|".join(
         f"{_ARROWS[s.direction][0]}{s.edge}{_ARROWS[s.direction][1]}" for s in expand.steps
     )
-    hops = "" if (expand.hops.minimum, expand.hops.maximum) == (1, 1) else hops_text(expand.hops)
+    hops = "" if expand.hops.is_single else hops_text(expand.hops)
     target = _variable(expand.target)
     if not expand.closes:
         target += f": {_types(expand.types)}"

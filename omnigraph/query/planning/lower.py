@@ -13,12 +13,10 @@ from omnigraph.query.checked import (
     CheckedRead,
     CheckedUnion,
     Column,
-    Direction,
     FromMatch,
     Link,
     Pattern,
     SetRows,
-    Step,
 )
 from omnigraph.query.comparing import result_type_of
 from omnigraph.query.expr import (
@@ -36,8 +34,6 @@ from omnigraph.query.expr import (
 from omnigraph.query.planning.tail import binds, lower_tail
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.types import BOOL, STRING, is_single
-
-_FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
 
 
 def lower(query: CheckedQuery, catalog: Catalog) -> plan.Plan:
@@ -261,13 +257,10 @@ class _PatternOrder:
 
 
 def _reversed(link: Link) -> Link:
-    steps = tuple(
-        Step(step.edge, _FLIPPED.get(step.direction, step.direction)) for step in link.steps
-    )
     return Link(
         source=link.target,
         target=link.source,
-        steps=steps,
+        steps=tuple(each.flipped() for each in link.steps),
         hops=link.hops,
         edge_variable=link.edge_variable,
     )

@@ -84,8 +84,8 @@ def _grouped(read: CheckedRead) -> list[plan.Operator]:
     )
     aggregates = tuple(each for each in names.columns if isinstance(each.expr, Aggregate | Collect))
     # One row needs no order, but whatever has no value is an error.
-    is_told = groups or any(may_fail(key.expr) for key in keys)
-    order = [plan.Order(keys, tuple(each.name for each in groups))] if is_told else []
+    needs_order = groups or any(may_fail(key.expr) for key in keys)
+    order = [plan.Order(keys, tuple(each.name for each in groups))] if needs_order else []
     tail: list[plan.Operator] = [plan.Aggregate(groups, aggregates), *having, *order]
     return [*tail, *_limit(read), plan.Project(visible)]
 

@@ -196,8 +196,11 @@ class PatternCounter:
     def _whole_step(self, expand: Expand) -> AnyAdjacency | None:
         """Return the adjacency of an expand of one unnamed hop, if whole tables are in memory."""
         reader = self._execution.reader
-        one = expand.hops.minimum == 1 and expand.hops.maximum == 1
-        if not one or expand.edge_variable is not None or not isinstance(reader, DenseReader):
+        if (
+            not expand.hops.is_single
+            or expand.edge_variable is not None
+            or not isinstance(reader, DenseReader)
+        ):
             return None
         return reader.adjacency(self._execution.leg_of(expand))
 

@@ -13,7 +13,6 @@ from omnigraph.data.derived.adjacency import AnyAdjacency
 from omnigraph.data.derived.numbering import Numbers, row_range
 from omnigraph.data.derived.sorting import are_sorted, sort_places
 from omnigraph.frozen import dataclass
-from omnigraph.query.checked import Direction, Step
 from omnigraph.query.plan import Expand, Operator
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
@@ -31,7 +30,6 @@ _SORTED = 30
 _FEW = 1 << 15
 # From an end that leads to so few targets in all rows they are taken at once.
 _FEW_AT_ONCE = 1 << 12
-_FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +65,7 @@ def find_closing(operators: Sequence[Operator]) -> list[Expand]:
 
 
 def _is_single(expand: Expand) -> bool:
-    one = expand.hops.minimum == 1 and expand.hops.maximum == 1
-    return one and expand.edge_variable is None
+    return expand.hops.is_single and expand.edge_variable is None
 
 
 def intersect_edges(
@@ -149,9 +146,7 @@ def _leg_to(execution: Execution, expand: Expand, target: str) -> Leg:
     """Return the leg of a closing expand towards a target, whichever way it was written."""
     if expand.target == target:
         return execution.leg_of(expand)
-    steps = tuple(
-        Step(step.edge, _FLIPPED.get(step.direction, step.direction)) for step in expand.steps
-    )
+    steps = tuple(each.flipped() for each in expand.steps)
     return Leg(steps, execution.domains[expand.target], execution.domains[target])
 
 

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from omnigraph.data.derived.numbering import Numbers, to_numbers
 from omnigraph.errors import Code, ExpressionError, Problem
 from omnigraph.frozen import dataclass
-from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import path_column
 from omnigraph.query.plan import Path
 from omnigraph.read.execution import Execution
@@ -20,7 +19,6 @@ from omnigraph.read.operators.meeting import all_paths, find_levels, first_path
 from omnigraph.read.reader import Domain, Leg
 from omnigraph.read.sparse_reader import TooManyLookups
 
-_FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
 _NODES = "nodes"
 # To so many ends from one start, a search from both is quicker than one that visits all nodes.
 _FEW_ENDS = 8
@@ -116,8 +114,8 @@ class _PathSearch:
         return self._flipped() if self.path.backwards else self.leg
 
     def _flipped(self) -> Leg:
-        steps = (Step(s.edge, _FLIPPED.get(s.direction, s.direction)) for s in self.path.steps)
-        return Leg(tuple(steps), self.domain, self.domain)
+        steps = tuple(each.flipped() for each in self.path.steps)
+        return Leg(steps, self.domain, self.domain)
 
     def precedence(self, frontier: Numbers) -> Numbers:
         """Return numbers that say which of some nodes the path to another should come by.

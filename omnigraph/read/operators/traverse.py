@@ -88,7 +88,7 @@ def find_targets(
 ) -> tuple[Numbers, Numbers]:
     """Return every pair of a row and a target that it reaches, to make rows of `width` columns."""
     leg, room = execution.leg_of(expand), execution.room(width)
-    if expand.hops.minimum == 1 and expand.hops.maximum == 1:
+    if expand.hops.is_single:
         owners, nodes, _ = execution.reader.follow(leg, codes, check=room)
         return owners, nodes
     if len(codes) == 1:
@@ -116,7 +116,7 @@ def _keep_joined(execution: Execution, rows: Matches, expand: Expand) -> Matches
         return _join_named(execution, rows, expand, expand.edge_variable)
     starts, ends = rows.codes[expand.source], rows.codes[expand.target]
     leg = execution.leg_of(expand)
-    if expand.hops.minimum == 1 and expand.hops.maximum == 1:
+    if expand.hops.is_single:
         return rows.keep(execution.reader.are_joined(leg, starts, ends))
     width = max(len(leg.target), 1)
     distinct, inverse = np.unique(starts, return_inverse=True)

@@ -137,7 +137,7 @@ class Estimator:
 
     def reach(self, hops: Hops, degree: float, most: float) -> float:
         """Return about how many nodes are within the hops of one, of `most` at all."""
-        if (hops.minimum, hops.maximum) == (1, 1):
+        if hops.is_single:
             return degree
         reached, level = float(hops.minimum == 0), 1.0
         for distance in range(1, min(hops.maximum or _MOST_HOPS, _MOST_HOPS) + 1):

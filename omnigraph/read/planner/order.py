@@ -336,8 +336,7 @@ class PatternOrder:
 
     def _is_single(self, follow: Follow) -> bool:
         link = self.graph.links[follow.link]
-        one = link.hops.minimum == 1 and link.hops.maximum == 1
-        return one and link.edge_variable is None
+        return link.hops.is_single and link.edge_variable is None
 
     def _other(self, follow: Follow) -> str:
         return self.graph.links[follow.link].other(follow.source)

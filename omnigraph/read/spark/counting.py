@@ -12,7 +12,6 @@ from omnigraph.query.plan import Expand, NodeScan
 from omnigraph.read.spark.frames import EntityFrame, LinkFrame, SnapshotFrames, Starts
 from omnigraph.read.spark.matches import EntityColumns, FrameMatches, add_ids, join
 from omnigraph.read.spark.overflow import check_count, sum_counts
-from omnigraph.read.spark.usage import is_one_hop
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -151,7 +150,7 @@ class FrameCounter:
     def _lead_from_root(self, root: NodeScan, children: Sequence[Expand]) -> _Led:
         """Return a row for each edge that leads on from a variable, with all below both."""
         first, *rest = children
-        if not root.filters and all(map(is_one_hop, children)):
+        if not root.filters and all(each.hops.is_single for each in children):
             # An edge never begins at a node that is not there.
             starts: Starts = EntityType(EntityKind.NODE, root.types)
             led = self._lead(first, starts)
@@ -200,7 +199,7 @@ class FrameCounter:
 
     def _is_light(self, expand: Expand, nodes: int) -> bool:
         """Return whether the edges from each of so many nodes are few, and lead no further."""
-        is_last = is_one_hop(expand) and expand.target not in self._children
+        is_last = expand.hops.is_single and expand.target not in self._children
         return is_last and self._count({step.edge for step in expand.steps}) < _FEW_EACH * nodes
 
     def _is_single(self, expand: Expand, linked: LinkFrame) -> bool:

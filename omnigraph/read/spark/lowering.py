@@ -80,7 +80,6 @@ from omnigraph.read.spark.usage import (
     find_path_parts,
     find_variables,
     is_led_on,
-    is_one_hop,
 )
 from omnigraph.read.spark.walks.hops import walk
 from omnigraph.read.spark.walks.paths import find_paths
@@ -489,7 +488,7 @@ class _Lowering:
             assert linked.edge is not None
             self._execution.bind(expand.edge_variable, linked.edge.kind.types)
             return linked
-        if is_one_hop(expand):
+        if expand.hops.is_single:
             return self.frames.pairs(expand.steps, source, target, repeated=repeated)
         assert isinstance(starts, EntityFrame)
         return walk(self.frames, starts, expand, target)

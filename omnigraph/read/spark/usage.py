@@ -68,11 +68,6 @@ def find_variables(operators: Sequence[Operator]) -> set[str]:
     return found
 
 
-def is_one_hop(expand: Expand) -> bool:
-    """Return whether an expand follows one edge, neither none nor several."""
-    return expand.hops.minimum == 1 and expand.hops.maximum == 1
-
-
 def is_led_on(scan: NodeScan, following: Operator | None) -> bool:
     """Return whether an expand leads on by one edge from all nodes of a scan, or from a point."""
     return (
@@ -80,7 +75,7 @@ def is_led_on(scan: NodeScan, following: Operator | None) -> bool:
         and isinstance(following, Expand)
         and not following.closes
         and following.source == scan.variable
-        and is_one_hop(following)
+        and following.hops.is_single
     )
 
 

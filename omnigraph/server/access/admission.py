@@ -164,7 +164,7 @@ class Admission:
         )
 
     def _next(self) -> None:
-        """Return free turns away, to each waiting actor once before any gets a second."""
+        """Hand out the free turns, to each waiting actor once before any gets a second."""
         for actor in list(self._waiting):
             if not self._take(actor):
                 continue

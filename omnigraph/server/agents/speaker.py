@@ -78,7 +78,7 @@ class Speaker:
         return _visit(request).cancelled
 
     def note(self, request: object, tool: str) -> None:
-        """Let the log of the request have the tool."""
+        """Note the tool for the log of the request."""
         _visit(request).note(tool)
 
     def _import(self) -> None:

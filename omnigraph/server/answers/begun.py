@@ -54,7 +54,7 @@ class Begun:
         return part
 
     def close(self) -> None:
-        """Let go of what the parts are made from."""
+        """Close what the parts are made from."""
         close = getattr(self._parts, "close", None)
         if close is not None:
             close()

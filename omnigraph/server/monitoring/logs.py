@@ -26,14 +26,14 @@ class Lines(logging.Formatter):
         return json.dumps({k: _short(v) for k, v in found.items()}, ensure_ascii=False)
 
 
-def configure(level: int = logging.INFO) -> None:
-    """Let the server and uvicorn log to standard error, as lines of JSON."""
+def configure() -> None:
+    """Make the server and uvicorn log to standard error, as lines of JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines())
     for name in ("omnigraph.server", "uvicorn.error"):
         found = logging.getLogger(name)
         found.handlers, found.propagate = [handler], False
-        found.setLevel(level if name == "omnigraph.server" else logging.WARNING)
+        found.setLevel(logging.INFO if name == "omnigraph.server" else logging.WARNING)
 
 
 def log(event: str, **fields: Json) -> None:

@@ -43,7 +43,7 @@ class Moves:
         return self.shared.better_for(actor, int(self.most * _ROOM))
 
     def send(self, connection: socket.socket, index: int, *, is_known: bool) -> bool:
-        """Send a connection to another worker; tells whether it went."""
+        """Send a connection to another worker; return whether it went."""
         with suppress(OSError):  # its box is full, or it died
             # `socket.send_fds` takes an address, and forgets it.
             carried = array("i", [connection.fileno()])

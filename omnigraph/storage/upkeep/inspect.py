@@ -46,7 +46,7 @@ def sizes_of(listing: Iterable[Stored]) -> dict[str, int]:
 
 
 def broken_parts(table: Table, sizes: Mapping[str, int]) -> Iterator[tuple[Part, int | None]]:
-    """Return the parts of a version that are missing or have the wrong size, with the actual size.
+    """Yield the parts of a version that are missing or have the wrong size, with the actual size.
 
     The folder of an index may hold more: a file that was needed only to build it and could not be
     removed at the time.
@@ -89,7 +89,7 @@ def wrong_lookups(table: Table) -> list[str]:
 
 
 def _looked_up(table: Table) -> Iterator[str]:
-    """Return the columns that have a BTREE for looking rows up."""
+    """Yield the columns that have a BTREE for looking rows up."""
     with report_as(f"cannot read {table.path}"):
         for index in table.dataset.describe_indices():
             column = index.field_names[0]

@@ -95,9 +95,10 @@ class ColdHeads:
             return None
         if self._is_read(layers):
             return self.all(at).get(name)
-        if self._found[0] != layers:
-            self._found = layers, {}
-        known = self._found[1]
+        found = self._found  # another thread may replace it by those of other layers
+        if found[0] != layers:
+            found = self._found = layers, {}
+        known = found[1]
         if name not in known:
             known[name] = self._look_up(name, layers, at)
         return known[name]

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from omnigraph.errors import InputError
 from omnigraph.frozen import dataclass
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import suggest
 from omnigraph.write.embed.splice import JsonMembers
 
 
@@ -45,9 +45,7 @@ class RowFilter:
         """Raise InputError when a type is unknown, or selected but not among the types."""
         for name in (*sorted(self.types), *(each.type for each in self.selects)):
             if name not in known:
-                near = nearest_name(name, known)
-                hint = f"did you mean '{near}'?" if near else None
-                raise InputError(f"the spec has no type '{name}'", hint=hint)
+                raise InputError(f"the spec has no type '{name}'", hint=suggest(name, known))
         for each in self.selects:
             if self.types and each.type not in self.types:
                 raise InputError(f"rows of '{each.type}' are selected, but not their type")

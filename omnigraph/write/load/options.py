@@ -1,10 +1,9 @@
 """Options: the options of a load."""
 
 import os
-from enum import StrEnum
 from pathlib import Path
 from threading import Event
-from typing import TypedDict, TypeVar
+from typing import TypedDict
 
 from omnigraph.errors import MOST_VIOLATIONS, InputError
 from omnigraph.frozen import dataclass
@@ -17,8 +16,6 @@ from omnigraph.write.load.loaded import LoadMode
 
 SHOWN_VIOLATIONS = 20
 REPORTED_VIOLATIONS = 1_000
-
-_Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 class LoadKeywords(TypedDict, total=False):

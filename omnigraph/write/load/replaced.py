@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.frozen import dataclass
-from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import InlineRunner, Parcel, Runner
 from omnigraph.storage.reading import ADDRESS, Addresses
 from omnigraph.storage.staging import (
@@ -63,7 +62,6 @@ def remove_replaced(
     runner: Runner,
     table: Table,
     replaced: Sequence[ReplacedRows],
-    progress: Progress = NO_PROGRESS,
 ) -> Table:
     """Return a table without the replaced rows; each task writes the deletions of some fragments.
 
@@ -77,7 +75,6 @@ def remove_replaced(
         partial(_send, firsts),
         replaced,
         partial(_remove, place_of(table)),
-        progress,
         buckets=len(firsts),
     )
     return without_removed(table, [remains for each in found for remains in each])

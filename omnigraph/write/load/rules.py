@@ -71,7 +71,7 @@ def has_known_ids(stored: StoredType, *, gave_ids: bool) -> bool:
     return isinstance(stored, NodeType) or bool(stored.key) or gave_ids
 
 
-def compared_columns(stored: StoredType) -> tuple[tuple[str, ...], ...]:
+def rule_columns(stored: StoredType) -> tuple[tuple[str, ...], ...]:
     """Return the columns of new rows that rules may read, but for their ids."""
     ends = (("src",), ("dst",)) if isinstance(stored, EdgeType) else ()
     return tuple(dict.fromkeys([*ends, *stored.unique]))

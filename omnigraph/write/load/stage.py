@@ -28,7 +28,7 @@ from omnigraph.write.load.gathered import GatheredKeys, KeyWriter
 from omnigraph.write.load.meet import Meeting, MetRows, known_ids
 from omnigraph.write.load.order import order_by_start
 from omnigraph.write.load.replaced import ReplacedRows, keep_addresses
-from omnigraph.write.load.rules import RuleReading, compared_columns, has_known_ids
+from omnigraph.write.load.rules import RuleReading, has_known_ids, rule_columns
 from omnigraph.write.load.sources.records import Block, RecordRows
 from omnigraph.write.load.sources.splits import Split, blocks
 from omnigraph.write.upsert import find_places, find_unchanged
@@ -149,7 +149,7 @@ class _Staging:
         if met.before.num_rows:
             rows, counts = self._changed(stored, rows, met)
         self._counts[stored.name] += counts
-        for columns in compared_columns(stored):
+        for columns in rule_columns(stored):
             self._keys.add(RuleReading(stored.name, columns, staged=True), rows)
         are_made = not stored.key and met.rows.columns["id"].null_count == len(met.rows.columns)
         self._pieces.add(stored, rows, are_made=are_made)

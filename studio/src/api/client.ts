@@ -109,10 +109,6 @@ export class Client {
     return this.json<T>('POST', path, body, options)
   }
 
-  delete<T>(path: string, options: RequestOptions = {}): Promise<T> {
-    return this.json<T>('DELETE', path, undefined, options)
-  }
-
   /** Return the answer before its body is read, for those that are read while they come. */
   async open(method: string, path: string, body?: unknown, options: RequestOptions & { accept?: string } = {}): Promise<Response> {
     const headers: Record<string, string> = { Accept: options.accept ?? 'application/json' }

@@ -1,4 +1,4 @@
-/** Naming: what a node is called, and the key that tells it from all others on a canvas. */
+/** Naming: what a node is called, the key that tells it from all others on a canvas, and edges as queries write them. */
 
 import type { Row } from '../api/shapes.ts'
 
@@ -10,4 +10,9 @@ export function labelOf(entity: Row): string {
 
 export function keyOf(type: string, id: unknown): string {
   return `${type}\n${String(id)}`
+}
+
+/** Return the name of an edge type as queries write it. */
+export function edgeWord(name: string): string {
+  return name.slice(0, 1).toLowerCase() + name.slice(1)
 }

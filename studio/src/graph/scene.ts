@@ -128,7 +128,7 @@ export class GraphScene {
     return new Promise((resolve, reject) => this.canvas.toBlob((blob) => (blob === null ? reject(new Error('the canvas is too large for a picture')) : resolve(blob)), 'image/png'))
   }
 
-  /** Return everything as SVG, without what is outside of the canvas left out. */
+  /** Return everything as SVG, also what is outside of the canvas. */
   svg(): string {
     const { x, y, scale } = fitted(this.places, 1600, 1000)
     const escape = (text: string): string => text.replace(/[&<>"']/g, (each) => `&#${each.charCodeAt(0)};`)

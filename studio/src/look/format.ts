@@ -44,7 +44,6 @@ const STEPS: readonly (readonly [number, string])[] = [
 /** Return how long ago a time was, in the largest unit that fits. */
 export function relativeTime(micros: number, now: number): string {
   let value = Math.round((now - micros / 1000) / 1000)
-  if (value < 0) return 'just now'
   if (value < 5) return 'just now'
   for (const [most, unit] of STEPS) {
     if (value < most) return `${counted(value, unit)} ago`

@@ -55,14 +55,15 @@ export function Changes({ op, count }: { op: Sign; count: number }) {
 export function Value({ value }: { value: unknown }) {
   const [open, setOpen] = useState(false)
   if (value === null || value === undefined) return <span class="soft">null</span>
-  if (typeof value !== 'string') return <span class="fold mono">{cut(valueText(value), open ? Infinity : LONG_TEXT)}</span>
   if (value === '') return <span class="soft">empty text</span>
-  if (value.length <= LONG_TEXT) return <span class="fold">{value}</span>
+  const text = valueText(value)
+  const look = typeof value === 'string' ? 'fold' : 'fold mono'
+  if (text.length <= LONG_TEXT) return <span class={look}>{text}</span>
   return (
-    <span class="fold">
-      {open ? value : cut(value, LONG_TEXT)}{' '}
+    <span class={look}>
+      {open ? text : cut(text, LONG_TEXT)}{' '}
       <button type="button" onClick={() => setOpen(!open)} aria-expanded={open}>
-        {open ? 'less' : `all ${counted(value.length, 'character')}`}
+        {open ? 'less' : `all ${counted(text.length, 'character')}`}
       </button>
     </span>
   )

@@ -27,10 +27,9 @@ def explain(code: str, as_json: bool) -> None:
     known = {each.lower(): each for each in _sections()}
     found = known.get(code.lower())
     if found is None:
-        from omnigraph.syntax.problems import nearest_name
+        from omnigraph.syntax.problems import suggest
 
-        near = nearest_name(code, known.values())
-        hint = "docs/errors.md lists them all" if near is None else f"did you mean '{near}'?"
+        hint = suggest(code, known.values()) or "docs/errors.md lists them all"
         raise NotFoundError(f"unknown error code '{code}'", hint=hint)
     title, text = _sections()[found]
     if as_json:

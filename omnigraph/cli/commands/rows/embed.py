@@ -8,7 +8,7 @@ import click
 from omnigraph.cli.address import given_config
 from omnigraph.cli.output import counted
 from omnigraph.cli.session import Session, branch_option, graph_options
-from omnigraph.cli.spark import spark_options, spark_settings
+from omnigraph.cli.spark import engine_option, spark_options, spark_settings
 from omnigraph.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from omnigraph.write.embed.row_filter import Select
     from omnigraph.write.load.loaded import Loaded
 
-_ENGINES = ("auto", "spark", "inline")
 _FILES = ("input", "output", "spec")
 
 
@@ -47,7 +46,7 @@ def _selects(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> "
     metavar="TYPE:FIELD=VALUE",
     help="Only rows whose field has this value.",
 )
-@click.option("--engine", type=click.Choice(_ENGINES), default="auto", show_default=True)
+@engine_option
 @spark_options
 @graph_options
 def embed(

@@ -8,14 +8,13 @@ import click
 
 from omnigraph.cli.output import counted, write_bytes
 from omnigraph.cli.session import Session, graph_options, target_options, types_option
-from omnigraph.cli.spark import spark_options, spark_settings
+from omnigraph.cli.spark import engine_option, spark_options, spark_settings
 
 if TYPE_CHECKING:
     from omnigraph.cli.session import ReadTarget
     from omnigraph.export.export import ExportResult
 
 _FORMATS = ("jsonl", "parquet")
-_ENGINES = ("auto", "spark", "inline")
 
 
 @click.command()
@@ -26,7 +25,7 @@ _ENGINES = ("auto", "spark", "inline")
 )
 @click.option("--output", metavar="FOLDER", help="Write files there; it has to be empty or new.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="jsonl", show_default=True)
-@click.option("--engine", type=click.Choice(_ENGINES), default="auto", show_default=True)
+@engine_option
 @spark_options
 @graph_options
 def export(

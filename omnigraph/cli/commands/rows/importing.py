@@ -5,9 +5,8 @@ from pathlib import Path
 import click
 
 from omnigraph.cli import completing
-from omnigraph.cli.output import counted
+from omnigraph.cli.output import counted, write_text
 from omnigraph.cli.session import Session, graph_options
-from omnigraph.errors import UnreadableError
 
 
 @click.command("import")
@@ -26,7 +25,7 @@ def import_data(session: Session, place: str, yes: bool, out: str | None) -> Non
 
     found = infer(place)
     if out is not None:
-        _write(Path(out), found.schema)
+        write_text(out, found.schema)
     document = {**found.to_json(), "uri": None, "commit": None}
     if not yes:
         hint = "// add --yes and the URI of a new graph to make it"
@@ -45,10 +44,3 @@ def import_data(session: Session, place: str, yes: bool, out: str | None) -> Non
         str(found).rstrip("\n"),
         f"made {uri} with {nodes} and {edges}",
     )
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as failed:
-        raise UnreadableError(f"cannot write '{path}': {failed.strerror}") from None

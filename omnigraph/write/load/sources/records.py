@@ -32,7 +32,7 @@ from omnigraph.schema.types import (
     VectorType,
 )
 from omnigraph.spark.deadline import Deadline
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import suggest
 from omnigraph.write.load.sources.fields import integer_ends
 
 # Groups that cannot be read at once are halved until they are this small.
@@ -164,9 +164,9 @@ class RecordReader:
             yield _bad(number, Code.RECORD_SHAPE, f"names no type; {_SHAPE}")
             return
         name = _printable(record[given[0]])
-        near = nearest_name(name, self._shapes)
-        hint = f"; did you mean '{near}'?" if near else ""
-        yield _bad(number, Code.RECORD_TYPE, f"no type '{name}'{hint}")
+        hint = suggest(name, self._shapes)
+        reason = f"no type '{name}'" + ("" if hint is None else f"; {hint}")
+        yield _bad(number, Code.RECORD_TYPE, reason)
 
     def _read_group(
         self, shape: "_RecordShape", lines: pa.Array, numbers: np.ndarray, block: Block
@@ -371,8 +371,8 @@ class _RecordShape:
         ]
 
     def _unknown(self, name: str) -> str:
-        near = nearest_name(name, self.fields)
-        return "no such field" + (f"; did you mean '{near}'?" if near else "")
+        hint = suggest(name, self.fields)
+        return "no such field" + ("" if hint is None else f"; {hint}")
 
     def _bad(self, number: int, code: Code, reason: str, name: str | None = None) -> Violation:
         field_name = None if name is None else _printable(name)

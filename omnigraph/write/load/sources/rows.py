@@ -16,10 +16,10 @@ import msgspec
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, StoredType, find_type
 from omnigraph.syntax.literal import datetime_text
+from omnigraph.syntax.problems import shorten
 from omnigraph.write.load.sources.fields import column_of
 
 Rows = Iterable[Mapping[str, Any]]
-_LONGEST_SHOWN = 60
 _URI = re.compile(r"(?:s3|gs|az|file)://\S+", re.IGNORECASE)
 _ENDS = {"src": "from", "dst": "to"}
 _HOW_TO_NAME = "set its attribute 'type', or name the node (type, id)"
@@ -222,8 +222,7 @@ def refuse_name(text: str) -> None:
     line = text.removeprefix("\ufeff").strip()
     if not line or "\n" in text or line.startswith(("{", "//")):
         return
-    shown = line.encode(errors="backslashreplace").decode()
-    shown = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[: _LONGEST_SHOWN - 1]}…"
+    shown = shorten(line.encode(errors="backslashreplace").decode())
     raise InputError(
         f"a str has to hold JSON lines; found '{shown}'",
         hint=f"if it is the name of a file, pass Path('{shown}')",

@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 from uuid import uuid4
 
@@ -139,14 +140,9 @@ def _write_batches(
 ) -> Iterator[pa.RecordBatch]:
     first = next(batches, None)
     if first is not None:
-        rows = pa.RecordBatchReader.from_batches(first.schema, _chained(first, batches))
+        rows = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
         path, digest = write_part(store, folder, rows)
         yield pa.record_batch([[path], [digest]], schema=_WRITTEN)
-
-
-def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
 
 
 def _is_spark(frame: object) -> bool:

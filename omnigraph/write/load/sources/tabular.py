@@ -19,7 +19,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.schema.types import BLOB, DATE, DATETIME, STRING, ValueType, is_text
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import suggest
 from omnigraph.write.load.sources.fields import column_of
 from omnigraph.write.load.sources.files import LONGEST_LINE, File, refuse_encoding, too_long
 from omnigraph.write.load.sources.records import Block, RecordRows, loose_schema
@@ -363,9 +363,9 @@ def _column_faults(names: Sequence[str], stored: StoredType, *, partial: bool) -
         if len(faults) > MOST_VIOLATIONS:
             break
         if column not in known:
-            near = nearest_name(name, [field_name(stored, each) for each in known])
-            hint = f"; did you mean '{near}'?" if near else ""
-            faults.append(_fault(Code.RECORD_FIELD, f"no such field{hint}", stored, name))
+            hint = suggest(name, [field_name(stored, each) for each in known])
+            reason = "no such field" + ("" if hint is None else f"; {hint}")
+            faults.append(_fault(Code.RECORD_FIELD, reason, stored, name))
         elif column in before:
             faults.append(_fault(Code.REPEATED_FIELD, "is given twice", stored, name))
         before.add(column)

@@ -1,7 +1,7 @@
 /** Grown: which neighbours of which nodes are on the canvas, as a part of the address, and what they draw. */
 
 import type { Direction, EdgeGroup, Neighbors, NodeType, Row } from '../../api/shapes.ts'
-import { keyOf } from '../../graph/naming.ts'
+import { edgeWord, keyOf } from '../../graph/naming.ts'
 import type { GraphEdge, GraphNode } from '../../graph/shapes.ts'
 
 /** A node by its type and id. */
@@ -107,11 +107,6 @@ export function draw(start: { node: NodeName; label: string } | null, fetched: r
   // By now its own name may be known, from what grew around it.
   if (start !== null) add(start.node, start.label)
   return { nodes: [...nodes.values()], edges: [...edges.values()] }
-}
-
-/** Return the name of an edge type as queries write it. */
-export function edgeWord(name: string): string {
-  return name.slice(0, 1).toLowerCase() + name.slice(1)
 }
 
 function literal(value: unknown): string {

@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Commit, Tag } from '../../api/shapes.ts'
+import { COLOURS } from '../../look/colours.ts'
 import { Empty, Failure, Id, Loading, When } from '../../look/parts.tsx'
 import { useAsked, useStudio } from '../../shell/studio.tsx'
 import { CommitView } from './commit.tsx'
@@ -12,7 +13,6 @@ const PAGE = 100
 const MOST_BRANCHES = 12
 const ROW = 48
 const LANE = 14
-const COLOURS = 10
 const MOST_LANES = 16
 
 interface Found {

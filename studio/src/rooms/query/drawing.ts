@@ -10,7 +10,7 @@ export interface Drawing {
   edges: GraphEdge[]
   /** Whether edges only say that nodes came in the same row. */
   isLoose: boolean
-  /** How many nodes there were before it stopped. */
+  /** Whether there are more nodes than are drawn. */
   isCut: boolean
 }
 

@@ -65,10 +65,6 @@ export class QueryEditor {
     this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text } })
   }
 
-  focus(): void {
-    this.view.focus()
-  }
-
   /** Show the problems of a text; of another text than this one they would stand in wrong places. */
   showProblems(text: string, problems: readonly Problem[]): void {
     if (text !== this.text) return

@@ -1,6 +1,7 @@
 /** Hover: what a word of a query means, by the schema. */
 
 import type { EdgeType, NodeType, Schema } from '../../api/shapes.ts'
+import { edgeWord } from '../../graph/naming.ts'
 
 export interface Meaning {
   /** UTF-16 offsets of the word. */
@@ -30,8 +31,7 @@ export function boundType(text: string, variable: string, schema: Schema): NodeT
   const edge = schema.edges.find((each) => each.name.toLowerCase() === named?.toLowerCase())
   if (edge) return edge
   for (const each of schema.edges) {
-    const name = each.name.charAt(0).toLowerCase() + each.name.slice(1)
-    const step = `(?:\\$\\w+\\s*:\\s*)?${name}\\b[^$\\n]*`
+    const step = `(?:\\$\\w+\\s*:\\s*)?${edgeWord(each.name)}\\b[^$\\n]*`
     if (new RegExp(`${step}\\$${variable}\\b`).test(text)) return schema.nodes.find((node) => node.name === each.target) ?? null
     if (new RegExp(`\\$${variable}\\s+${step}\\$`).test(text)) return schema.nodes.find((node) => node.name === each.source) ?? null
   }
@@ -60,6 +60,6 @@ export function meaningAt(text: string, at: number, schema: Schema): Meaning | n
   const type =
     schema.nodes.find((each) => each.name === word) ??
     schema.interfaces.find((each) => each.name === word) ??
-    schema.edges.find((each) => each.name.charAt(0).toLowerCase() + each.name.slice(1) === word || each.name === word)
+    schema.edges.find((each) => edgeWord(each.name) === word || each.name === word)
   return type === undefined ? null : { start, end, title: type.name, about: describe(type) }
 }

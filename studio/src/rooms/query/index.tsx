@@ -3,8 +3,8 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { headOf, wholeItems } from '../../api/partial.ts'
 import type { Completions, Explanation, Lint, Profile, QuerySummary, Receipt, Row, Rows, StoredQuery } from '../../api/shapes.ts'
+import { edgeWord } from '../../graph/naming.ts'
 import { Empty, Failure } from '../../look/parts.tsx'
-import { MAIN } from '../../shell/address.ts'
 import { placeFields, useAsked, useStudio } from '../../shell/studio.tsx'
 import { AnswerView, type Answer } from './answer.tsx'
 import { keepAsked, readAsked, withQuestion, type Question } from './asked.ts'
@@ -264,7 +264,7 @@ export default function Query() {
                   </button>
                 </>
               ) : (
-                <span class="soft">{address.commit === null ? `You may not change ${address.branch === MAIN ? 'main' : address.branch}; choose a branch that you may change.` : 'A commit of the past cannot be changed; go back to the newest one.'}</span>
+                <span class="soft">{address.commit === null ? `You may not change ${address.branch}; choose a branch that you may change.` : 'A commit of the past cannot be changed; go back to the newest one.'}</span>
               )}
             </>
           ) : (
@@ -325,7 +325,7 @@ function Beginnings() {
   const edge = schema?.edges.find((each) => each.source === node?.name) ?? schema?.edges[0]
   const texts = [
     ...(node ? [`query all_${node.name.toLowerCase()}() {\n  match { $x: ${node.name} }\n  return { $x }\n  limit 100\n}\n`] : []),
-    ...(edge ? [`query pairs() {\n  match { $a: ${edge.source}  $a $e:${edge.name.charAt(0).toLowerCase()}${edge.name.slice(1)} $b }\n  return { $a, $e, $b }\n  limit 100\n}\n`] : []),
+    ...(edge ? [`query pairs() {\n  match { $a: ${edge.source}  $a $e:${edgeWord(edge.name)} $b }\n  return { $a, $e, $b }\n  limit 100\n}\n`] : []),
   ]
   return (
     <div class="row">

@@ -6,7 +6,7 @@ import { counted } from '../../look/format.ts'
 import { Changes, Id, TypeName, Value } from '../../look/parts.tsx'
 import { useStudio } from '../../shell/studio.tsx'
 import { fieldOf, parseParameters, typedOf } from '../query/parameters.ts'
-import { choiceOf, conflictKey, grouped, type Choice, type Choices, type Scope, type Side, type TypeConflicts } from './choices.ts'
+import { choiceOf, conflictKey, grouped, rowKey, type Choice, type Choices, type Scope, type Side, type TypeConflicts } from './choices.ts'
 
 export type Choose = (scope: Scope, choice: Choice | null) => void
 
@@ -64,7 +64,7 @@ function OfRow({ conflicts, ...shared }: Shared & { conflicts: readonly Conflict
           <TypeName name={first.type_name} />
           {first.row_id === null ? null : <Id id={first.row_id} />}
         </span>
-        {conflicts.length > 1 ? <SideButtons label="this row" chosen={shared.choices.rows[JSON.stringify([first.type_name, first.row_id])] ?? null} choose={(choice) => shared.choose({ for: 'row', conflict: first }, choice)} sides={shared.sides} /> : null}
+        {conflicts.length > 1 ? <SideButtons label="this row" chosen={shared.choices.rows[rowKey(first)] ?? null} choose={(choice) => shared.choose({ for: 'row', conflict: first }, choice)} sides={shared.sides} /> : null}
       </div>
       {conflicts.map((each) => (
         <One key={conflictKey(each)} conflict={each} {...shared} />
