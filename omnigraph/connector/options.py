@@ -8,15 +8,11 @@ from pathlib import Path
 from omnigraph.errors import CommitNotFoundError, InputError
 from omnigraph.frozen import dataclass
 from omnigraph.storage.store import Store, store_at
-from omnigraph.storage.tables import Tables
 from omnigraph.syntax.problems import list_names, suggest
 from omnigraph.versioning.history import history
-from omnigraph.versioning.manifest.format import check_format
-from omnigraph.versioning.manifest.manifest import Manifest
 from omnigraph.versioning.names import MAIN
-from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.repository import Repository, open_at
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.ulid import Clock
 
 PLACES = ("branch", "snapshot", "time")
 _STORE_OPTIONS = "aws_"
@@ -80,10 +76,7 @@ class SourceOptions:
 
     def open(self, *, read_only: bool = True) -> Repository:
         """Open the graph."""
-        tables = Tables(self.store)
-        manifest = Manifest(tables)
-        check_format(manifest.newest())
-        return Repository(tables.store, tables, manifest, Clock(), read_only=read_only)
+        return open_at(self.store, read_only=read_only)
 
     def pin(self) -> Snapshot:
         """Pin the commit that the options name: by its id, by a time, or as the branch's newest."""

@@ -79,7 +79,8 @@ class DenseReader(Reader):
         """Return the numbering of a type's rows."""
         found = self._numbering.get(name)
         if found is None:
-            found = self._numbering[name] = self.topology.numbering(self.table(name))
+            made = self.topology.numbering(self.table(name))
+            found = self._numbering.setdefault(name, made)  # another thread may have been first
         return found
 
     def values(self, name: str, column: str, ordinals: Numbers) -> pa.Array:
@@ -93,7 +94,7 @@ class DenseReader(Reader):
             if whole is None:
                 if self._are_few(table, stored_name, len(ordinals)):
                     return self._read_singly(name, stored_name, ordinals)
-                whole = self.topology.column(table, stored_name)
+                whole = self.topology.column(table, stored_name, numbering)
             self._columns[name, column] = whole
         is_all = ordinals is numbering.all() and len(ordinals) == len(whole.values)
         return whole.values if is_all and not len(whole.changed) else whole.take(ordinals)
@@ -110,7 +111,7 @@ class DenseReader(Reader):
             return self._known_codes(name, table, stored_name) if one else None
         if self._are_few(table, stored_name, rows):
             return None
-        return self.topology.coded(table, stored_name)
+        return self.topology.coded(table, stored_name, self.numbering(name))
 
     def _known_codes(self, name: str, table: Table, column: str) -> CodedColumn | None:
         """Return a column as codes if it is in memory, and they are too or are made at once."""
@@ -120,7 +121,7 @@ class DenseReader(Reader):
             return found
         whole = self.topology.known_column(table, column, numbering)
         is_small = whole is not None and len(whole.values) <= _MOST_CODED_AT_ONCE
-        return self.topology.coded(table, column) if is_small else None
+        return self.topology.coded(table, column, numbering) if is_small else None
 
     def _are_few(self, table: Table, column: str, rows: int) -> bool:
         """Return whether reading `rows` rows one by one costs less than reading their column.
@@ -207,7 +208,7 @@ class DenseReader(Reader):
         if self.topology.has_numbering(table):
             self.numbering(name)
         for column in self.topology.columns(table):
-            self.topology.column(table, column)
+            self.topology.column(table, column, self.numbering(name))
         if name in self.snapshot.catalog.edges:
             self._extend_adjacencies(self.edge(name))
 

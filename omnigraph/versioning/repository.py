@@ -312,8 +312,13 @@ def open_repository(
     durable: bool = True,
     environment: Mapping[str, str] | None = None,
 ) -> Repository:
-    """Open a graph; for writing, the store is checked and an older format brought up to date."""
+    """Open a graph by its address."""
     store = replace(store_at(uri), environment=environment)
+    return open_at(store, read_only=read_only, durable=durable)
+
+
+def open_at(store: Store, *, read_only: bool = False, durable: bool = True) -> Repository:
+    """Open a graph; for writing, the store is checked and an older format brought up to date."""
     tables = Tables(store, durable=durable)
     manifest = Manifest(tables)
     newest = manifest.newest()

@@ -3,11 +3,15 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import httpx
 import pytest
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+from omnigraph.server.agents.speaker import Speaker
+from omnigraph.server.limits import Limits
 from tests.agents.agent import SLOW, SLOW_PEOPLE, over_http
 from tests.server.serving import ADD, ALL, POLICY, Served, serving
 
@@ -168,3 +172,21 @@ def test_main_is_for_people_where_no_policy_speaks(tmp_path: Path) -> None:
 
     with serving(tmp_path, with_tokens=False, policy=None) as served:
         asyncio.run(work(served))
+
+
+async def test_agents_are_refused_and_not_kept_waiting_where_the_sdk_does_not_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    speaker = Speaker(Limits())
+
+    def fail(_: object) -> AbstractAsyncContextManager[None]:
+        raise RuntimeError("the manager did not start")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(StreamableHTTPSessionManager, "run", fail)
+        async with asyncio.timeout(30):
+            with pytest.raises(RuntimeError, match="did not start"):
+                await speaker.load()
+
+    await speaker.load()
+    await speaker.close()

@@ -117,7 +117,7 @@ class Attack:
         if edges(graph) != joined:
             self.target.wrong(f"edges that differ: {sorted(edges(graph) ^ joined)[:10]}")
         left = [each for each in graph.branches() if each != "main"]
-        if left:
+        if left and not self.target.violations:  # after one, agents stop where they are
             self.target.wrong(f"branches that were deleted: {left[:10]}")
 
 

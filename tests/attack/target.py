@@ -67,11 +67,13 @@ class Target:
     def live(self, seconds: float, life: float) -> None:
         """Let the server live and die until the time is over; a life takes about so many seconds.
 
+        A violation ends the time.
+
         The last life is a healthy one, in which everybody ends what they have begun, and which
         goes on until `over` is set.
         """
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end and not self.violations:
             ending = self.chance.choice(_ENDINGS)
             left = min(self.chance.uniform(0.5, 1.5) * life, max(end - time.monotonic(), 0.1))
             with self._started(ending) as server:

@@ -4,6 +4,7 @@ import errno
 import multiprocessing
 import os
 import threading
+import time
 import unicodedata
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -14,8 +15,15 @@ import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import GraphExistsError, GraphNotFoundError, OmniGraphError, StoreError
+from omnigraph.errors import (
+    GraphExistsError,
+    GraphNotFoundError,
+    OmniGraphError,
+    StorageError,
+    StoreError,
+)
 from omnigraph.storage import layout, steps
+from omnigraph.storage.near.sending import at_once
 from omnigraph.storage.store import store_at
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning.writes import Append, Upsert
@@ -415,3 +423,19 @@ def _tree(folder: Path) -> dict[str, tuple[int, bytes]]:
         )
         for each in folder.rglob("*")
     }
+
+
+def test_what_is_done_side_by_side_has_ended_when_it_fails(standin: Lane) -> None:
+    ended = threading.Event()
+
+    def fail() -> None:
+        raise StorageError("the first piece failed")
+
+    def go_on() -> None:
+        time.sleep(0.2)
+        ended.set()
+
+    with pytest.raises(StorageError, match="the first piece"):
+        at_once(store_at(standin.root), [fail, go_on])
+
+    assert ended.is_set()

@@ -13,6 +13,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.api.graph import Graph
+from omnigraph.connector.options import SourceOptions
 from omnigraph.errors import MergeConflictsError
 from omnigraph.versioning.manifest.records import FORMAT, stamp_of
 from tests.archives import unpack
@@ -166,3 +167,12 @@ def test_it_is_checked_optimized_cleaned_and_copied(
         copy.branch("draft").query(answers["queries"]["people"]).to_json()
         == answers["rows"]["draft"]["people"]
     )
+
+
+def test_it_migrates_before_a_frame_is_written_to_it(root: Path) -> None:
+    options = SourceOptions.of({"path": str(root)}, ["path"])
+    assert stamp_of(options.open().manifest.newest()) < FORMAT
+
+    repository = options.open(read_only=False)
+
+    assert stamp_of(repository.manifest.newest()) == FORMAT

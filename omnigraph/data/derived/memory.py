@@ -53,14 +53,14 @@ class MemoryCache:
         family: Hashable,
         most: int = MOST_OF_FAMILY,
     ) -> Content:
-        """Return the value of a key, made if it is missing; two threads may both make it.
+        """Return the value of a key, made if it is missing.
 
-        At most so many values of its family are kept.
+        Two threads may both make it; then both get that of who was first. At most so many values of
+        its family are kept.
         """
         found = self.peek(key)
         if found is None:
-            found = make()
-            self._keep(key, found, family, most)
+            found = self._keep(key, make(), family, most)
         return found  # type: ignore[return-value]  # a key stands for one kind of thing
 
     def peek(self, key: Hashable) -> Sized | None:
@@ -108,9 +108,11 @@ class MemoryCache:
         with self._lock:
             return len(self._families.get(family, ()))
 
-    def _keep(self, key: Hashable, made: Sized, family: Hashable, most: int) -> None:
+    def _keep(self, key: Hashable, made: Sized, family: Hashable, most: int) -> Sized:
         with self._lock:
-            self._drop(key)
+            first = self._kept.get(key)
+            if first is not None:
+                return first
             self._held += made.nbytes
             self._kept[key] = made
             self._newest[family] = key
@@ -123,6 +125,7 @@ class MemoryCache:
                 self._drop(next(iter(self._kept)))
                 self._shared.clear()
                 self.losses += 1
+            return made
 
     def _drop(self, key: Hashable) -> None:
         dropped = self._kept.pop(key, None)

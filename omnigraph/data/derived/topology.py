@@ -170,11 +170,17 @@ class Topology:
         key = (*family, table.version)
         return self.cache.get(key, lambda: self._numbering(table, family), family=family)
 
-    def column(self, table: Table, name: str) -> TableColumn:
-        """Return a whole column of a table."""
+    def column(self, table: Table, name: str, numbering: Numbering) -> TableColumn:
+        """Return a whole column of a table, by a numbering of its rows.
+
+        Whoever has ordinals has their numbering as well: another may have been made since.
+        """
         family = _column_family(table, name)
-        key = (*family, self.numbering(table).lineage)
-        return self.cache.get(key, lambda: self._column(table, name, family), family=family)
+        return self.cache.get(
+            (*family, numbering.lineage),
+            lambda: self._column(table, name, numbering),
+            family=family,
+        )
 
     def known_column(self, table: Table, name: str, numbering: Numbering) -> TableColumn | None:
         """Return a whole column by a numbering of its table, or None if it is not in memory."""
@@ -220,9 +226,9 @@ class Topology:
         stored = None if self.disk is None else self.disk.get(family)
         return _Described(None if stored is None else from_arrays(stored.arrays))
 
-    def coded(self, table: Table, name: str) -> CodedColumn | None:
+    def coded(self, table: Table, name: str, numbering: Numbering) -> CodedColumn | None:
         """Return a whole text column as codes; None when it changed, or has too many values."""
-        column = self.column(table, name)
+        column = self.column(table, name, numbering)
         if len(column.changed):
             return None
         known = self.statistics(table, name)
@@ -355,9 +361,8 @@ class Topology:
             return None
         return self.cache.get(key, lambda: delta, family=("delta", table.path))
 
-    def _column(self, table: Table, name: str, family: Family) -> TableColumn:
-        numbering = self.numbering(table)
-        old = self.cache.newest(family)
+    def _column(self, table: Table, name: str, numbering: Numbering) -> TableColumn:
+        old = self.cache.newest(_column_family(table, name))
         if isinstance(old, TableColumn) and _continues(numbering.lineage, old.lineage):
             most = _most_changes(len(old.values))
             delta = self._delta(table, old.lineage[-1], most)

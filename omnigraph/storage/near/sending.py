@@ -24,14 +24,16 @@ def beside(work: Callable[[], _Found]) -> Future[_Found]:
 def at_once(store: Store, works: Iterable[Callable[[], _Found]]) -> list[_Found]:
     """Return the results of functions; those that wait for a bucket are called side by side.
 
-    None of them may call this, or wait for what `beside` returns.
+    None of them may call this, or wait for what `beside` returns. When this raises, none runs.
     """
     pieces = list(works)
     if store.is_local:
         return [each() for each in pieces]
     running = [beside(each) for each in pieces[1:]]
-    first = [each() for each in pieces[:1]]
-    wait(running)
+    try:
+        first = [each() for each in pieces[:1]]
+    finally:
+        wait(running)
     return [*first, *(each.result() for each in running)]
 
 
