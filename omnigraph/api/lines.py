@@ -255,8 +255,12 @@ def _framed(
 
 
 def _rows(stored: StoredType, batches: "Iterable[pa.RecordBatch]") -> Iterator[bytes]:
+    from omnigraph.data.values.columns import python_values
+
     for batch in batches:
-        records = (_record(stored, row) for row in batch.to_pylist())
+        columns = zip(*map(python_values, batch.columns), strict=True)
+        rows = (dict(zip(batch.schema.names, row, strict=True)) for row in columns)
+        records = (_record(stored, row) for row in rows)
         yield b"".join(json.dumps(each, default=str).encode() + b"\n" for each in records)
 
 

@@ -25,7 +25,7 @@ from tests.templates import fresh_graph
 SCHEMA = """
 node Person { name: String @key  age: I32?  born: Date? }
 node Thing { number: I64 @key  label: String? }
-node Note { text: String? }
+node Note { text: String?  at: DateTime? }
 edge Knows: Person -> Person { since: I32?  @key(src, dst) }
 edge Has: Thing -> Thing { weight: F64? }
 """
@@ -236,3 +236,21 @@ def test_a_network_of_a_server_is_of_one_commit(
         monkeypatch.setattr(HttpBackend, "catalog", rename_behind)
         found = there.branch().to_networkx(types=["Person"])
     assert found.nodes["Person", "Ana"]["age"] == 3
+
+
+def test_times_of_an_unknown_zone_are_moments_all_the_same(graph: Graph) -> None:
+    times = pa.array([1_700_000_000_001_000, None], pa.int64())
+    frame = pa.table({"at": times.view(pa.timestamp("us", "Nowhere/Else"))})
+
+    graph.load(frame, type="Note")
+
+    found = graph.query("match { $n: Note } return { $n.at as at } order { at }").to_dicts()
+    moment = datetime.datetime(2023, 11, 14, 22, 13, 20, 1_000, tzinfo=datetime.UTC)
+    assert {row["at"] for row in found} == {moment, None}
+
+
+def test_times_that_python_cannot_hold_are_refused(graph: Graph) -> None:
+    frame = pa.table({"at": pa.array([1 << 62], pa.int64()).view(pa.timestamp("us", "UTC"))})
+
+    with pytest.raises(ViolationsError, match="at"):
+        graph.load(frame, type="Note")

@@ -65,10 +65,15 @@ def _python_values(column: pa.Array, kind: ValueType) -> list[object]:
         many, divisor = _PER_TICK[given.unit]
         ticks = plain.cast(pa.int64()).to_pylist()
         return [None if each is None else each * many // divisor for each in ticks]
+    return python_values(plain)
+
+
+def python_values(column: pa.Array) -> list[object]:
+    """Return the values of a column, as texts where Python cannot hold them."""
     try:
-        return list(plain.to_pylist())
+        return list(column.to_pylist())
     except (ValueError, OverflowError, LookupError):  # a time zone may be unknown
-        return _as_texts(plain)
+        return _as_texts(column)
 
 
 def _as_texts(column: pa.Array) -> list[object]:
