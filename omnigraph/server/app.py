@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import Audience, Operation, SentFields, named_or_main
-from omnigraph.errors import BudgetError, DeniedError, Json, OmniGraphError
+from omnigraph.errors import BudgetError, CancelledError, DeniedError, Json, OmniGraphError
 from omnigraph.frozen import dataclass
 from omnigraph.server.access.admission import Admission
 from omnigraph.server.access.gate import Gate, begin_notes, origin_problem, told
@@ -259,7 +259,7 @@ class _Exchange:
             await self._refuse(refusal)
         except OmniGraphError as error:
             known = self._refusal_of(error)
-            if known.status >= 500:
+            if known.status >= 500 and not isinstance(error, CancelledError):
                 log_failure(self._id, error)
             await self._refuse(known)
         except (Gone, asyncio.CancelledError):

@@ -119,6 +119,7 @@ def test_a_stopping_server_answers_what_it_cancels_and_ends_in_time(tmp_path: Pa
         if answers[0].status_code == 503:
             assert answers[0].json()["code"] == "cancelled"
             assert open_graph(tmp_path / "graph").snapshot().state(PERSON).row_count == 0
+        assert "failed" not in {each["event"] for each in events(server)}
 
 
 def test_a_server_whose_work_cannot_be_cancelled_ends_in_time_all_the_same(tmp_path: Path) -> None:
