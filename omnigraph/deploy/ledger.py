@@ -10,7 +10,6 @@ Nothing is ever changed. The one flip is to create the next number: of two who t
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, field
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -35,8 +34,7 @@ _SHORTEST = 4
 _NUMBERED = re.compile(r"([0-9]{1,18})\.json")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One turn of what serves: its number, the revision, who made it serve, when and by what.
 
     `removed` are the graphs that were deleted with it, with the commit at which each stood.
@@ -48,22 +46,12 @@ class Entry:
     actor: str | None
     at: str
     id: str
-    removed: Mapping[str, str | None] = field(default_factory=dict)
+    removed: Mapping[str, str | None] = {}
 
     def to_json(self) -> dict[str, Json]:
         """Return the entry as JSON."""
-        found = {name: each for name, each in asdict(self).items() if name != "id"}
+        found = {name: each for name, each in msgspec.structs.asdict(self).items() if name != "id"}
         return {**found, "removed": sorted(self.removed)}
-
-
-class _StoredEntry(msgspec.Struct, forbid_unknown_fields=True):
-    number: int
-    revision: str
-    kind: str
-    actor: str | None
-    at: str
-    id: str
-    removed: dict[str, str | None] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +141,7 @@ class Ledger:
             removed=removed,
         )
         path = _serving(entry.number)
-        if not self._create(path, canonical(asdict(entry))):
+        if not self._create(path, canonical(msgspec.structs.asdict(entry))):
             # A store may answer "exists" to the retry of a request whose reply was lost.
             found = self._entry(entry.number)
             if found is None or found.id != entry.id:
@@ -189,10 +177,9 @@ class Ledger:
         if data is None:
             return None
         try:
-            found = msgspec.json.decode(data, type=_StoredEntry)
+            return msgspec.json.decode(data, type=Entry)
         except (msgspec.DecodeError, ValueError, RecursionError) as failed:
             raise StorageError(f"{path} cannot be read: {failed}") from None
-        return Entry(**msgspec.structs.asdict(found))
 
     def _create(self, path: str, data: bytes) -> bool:
         is_new = self.store.objects.create(path, data)

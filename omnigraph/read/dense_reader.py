@@ -92,7 +92,7 @@ class DenseReader(Reader):
                 return numbering.ids_of(ordinals)
             whole = self.topology.known_column(table, stored_name, numbering)
             if whole is None:
-                if self._are_few(table, stored_name, len(ordinals)):
+                if self._are_few(name, stored_name, len(ordinals)):
                     return self._read_singly(name, stored_name, ordinals)
                 whole = self.topology.column(table, stored_name, numbering)
             self._columns[name, column] = whole
@@ -109,7 +109,7 @@ class DenseReader(Reader):
             return None
         if rows < _LEAST_CODED:
             return self._known_codes(name, table, stored_name) if one else None
-        if self._are_few(table, stored_name, rows):
+        if self._are_few(name, stored_name, rows):
             return None
         return self.topology.coded(table, stored_name, self.numbering(name))
 
@@ -123,12 +123,12 @@ class DenseReader(Reader):
         is_small = whole is not None and len(whole.values) <= _MOST_CODED_AT_ONCE
         return self.topology.coded(table, column, numbering) if is_small else None
 
-    def _are_few(self, table: Table, column: str, rows: int) -> bool:
+    def _are_few(self, name: str, column: str, rows: int) -> bool:
         """Return whether reading `rows` rows one by one costs less than reading their column.
 
         Rows that were read one by one earlier count as well, except where values are large.
         """
-        total = len(self.topology.numbering(table))
+        table, total = self.table(name), len(self.numbering(name))
         kind = table.schema.field(column).type
         if pa.types.is_string(kind) and table.row_bytes > _HEAVY_ROW:
             few = min(_LEAST_WHOLE, total // 2 + 1)

@@ -51,11 +51,11 @@ class Speaker:
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(None, self._import)
             ready = loop.create_future()
-            running = asyncio.create_task(self._run(ready))
+            running = self._running = asyncio.create_task(self._run(ready))
             await asyncio.wait((running, ready), return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
+                self._running = None
                 await running  # which failed
-            self._running = running
 
     async def serve(self, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request of an agent."""
