@@ -315,7 +315,7 @@ def error_of(status: int, body: bytes, source: Source | None) -> OmniGraphError:
         return RemoteError(f"the server answered with status {status}")
     try:
         error = error_from_json(found, source) or _error_by_status(status, found)
-        json.dumps([error.render(), error.to_json()])
+        json.dumps([error.render(), error.to_json()])  # its parts may be such as nobody can show
     except (LookupError, TypeError, ValueError, AttributeError):
         return _error_by_status(status, {"error": found["error"]})
     return error

@@ -22,6 +22,7 @@ from omnigraph.errors import (
     UnsupportedMigrationError,
 )
 from omnigraph.storage import steps
+from tests.changes.meanwhile import meanwhile
 from tests.deploy.folder import CLUSTER, QUERIES, SCHEMA, TWO, write
 from tests.stores import Lane
 
@@ -215,14 +216,12 @@ def test_a_deleted_graph_that_was_written_to_meanwhile_is_kept(folder: Path) -> 
     declared = read_declaration(folder)
     approve(declared.storage, declared.definition, "graph.other", planned(folder).digest)
 
-    def observe(found: str) -> None:
-        if found == "cluster published":
-            steps.observer = None
-            with open_graph(graph_uri(str(folder), "other")) as graph:
-                graph.mutate(QUERIES, "add", name="Late")
+    def add() -> None:
+        with open_graph(graph_uri(str(folder), "other")) as graph:
+            graph.mutate(QUERIES, "add", name="Late")
 
-    steps.observer = observe
-    assert applied(folder).kept == ("other",)
+    with meanwhile(add, step="cluster published"):
+        assert applied(folder).kept == ("other",)
     with open_graph(graph_uri(str(folder), "other")) as graph:
         assert len(graph.query(QUERIES, "everyone")) == 1
 
@@ -233,14 +232,14 @@ def test_a_drop_hides_no_row_that_came_after_its_approval(folder: Path) -> None:
     declared = read_declaration(folder)
     approve(declared.storage, declared.definition, "schema.people", planned(folder).digest)
 
-    def observe(found: str) -> None:
-        if found == "cluster revision":
-            steps.observer = None
-            with open_graph(graph_uri(str(folder), "people")) as graph:
-                graph.load([{"name": "Late", "age": 9}], type="Person")
+    def add() -> None:
+        with open_graph(graph_uri(str(folder), "people")) as graph:
+            graph.load([{"name": "Late", "age": 9}], type="Person")
 
-    steps.observer = observe
-    with pytest.raises(DeploymentMovedError, match="stands at"):
+    with (
+        meanwhile(add, step="cluster revision"),
+        pytest.raises(DeploymentMovedError, match="stands at"),
+    ):
         applied(folder)
     with open_graph(graph_uri(str(folder), "people")) as graph:
         assert "age" in graph.schema
