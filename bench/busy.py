@@ -33,6 +33,7 @@ from pathlib import Path
 from bench.record import DATA_SEED, Derived, store, stored
 from omnigraph import Graph, MergeConflictsError, init
 from omnigraph import open as open_graph
+from omnigraph.errors import HeadMovedError
 
 RUSH, STEPS, RUSH_PROCESSES, ROUNDS = 40, 3, 8, 7
 AGENTS, INSERTERS, SHARED, TURNS = 16, 16, 1_000, 3
@@ -261,6 +262,7 @@ def _agents(folder: Path, seconds: float) -> Findings:
     yield "agents_processor_s_per_merge", sum(each.processor for each in done) / len(times)
     yield "agents_merges_least_most", [f(len(each.seconds) for each in done) for f in (min, max)]
     yield "agents_conflicts", sum(each.conflicts for each in done)
+    yield "agents_given_up", sum(len(each.failures) for each in done)
     yield "agents_lost", _lost(folder / "graph", done)
     yield from _spread("agents_merge", times)
 
@@ -279,10 +281,8 @@ def _beside_earlier(folder: Path, earlier: Path, seconds: float, turns: int) -> 
         yield f"beside_earlier_{name}", statistics.median(own for own, _ in found)
         ratios = [(own / theirs) ** over for own, theirs in found]
         yield f"agents_{name}_over_earlier", _middle(ratios)
-    yield (
-        "earlier_merge_p99_over_p50",
-        statistics.median(theirs["agents_merge_p99_over_p50"] for _, theirs in every),
-    )
+    for name in ("merge_p99_over_p50", "given_up"):
+        yield f"earlier_{name}", statistics.median(theirs[f"agents_{name}"] for _, theirs in every)
 
 
 def _agents_of(release: Path, folder: Path, seconds: float) -> dict[str, float]:
@@ -298,6 +298,8 @@ def _agents_of(release: Path, folder: Path, seconds: float) -> dict[str, float]:
         check=True,
     )
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    agents = {name: each for name, each in found.items() if name.startswith("agents_")}
+    print(f"{release.name}: {agents}", file=sys.stderr, flush=True)
     return found
 
 
@@ -331,7 +333,7 @@ def _agent(root: Path, number: int, seconds: float, barrier: Barrier) -> Worked:
         graph.preview_merge(name)
         begun = time.monotonic()
         try:
-            graph.merge(name)
+            found.failures += _merge_in_the_end(graph, name)
             found.seconds.append(time.monotonic() - begun)
             found.names += added
         except MergeConflictsError:
@@ -339,6 +341,18 @@ def _agent(root: Path, number: int, seconds: float, barrier: Barrier) -> Worked:
         graph.delete_branch(name)
     found.processor = time.process_time() - worked
     return found
+
+
+def _merge_in_the_end(graph: Graph, branch: str) -> list[str]:
+    """Merge a branch, again where it is given up because others were faster; return what failed."""
+    failures = []
+    while True:
+        try:
+            graph.merge(branch)
+        except HeadMovedError as failed:
+            failures.append(repr(failed))
+        else:
+            return failures
 
 
 def _inserts(folder: Path, seconds: float) -> Findings:

@@ -10,7 +10,7 @@ heads            where branches stand: keys of the manifest, and rows for those 
 snapshot         one commit with its catalog and tables, where every read and write starts
 repository       one graph on a store: its tables, its manifest, its schemas and its clock
 transact         the one road on which a change becomes a commit
-turn             writers of one branch on one machine take turns, so that they do not race
+turns            writers on one machine stand in line instead of racing
 attempts         retry with back-off after losing a race, within a time limit
 history          walks the graph of commits, finds one by part of its id, says which keep tables
 operations       looks up what an operation id led to before, and refuses it for another request

@@ -18,6 +18,7 @@ from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.manifest.manifest import Manifest
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalize_name
 from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.turns.flip_turn import flip_turn
 from omnigraph.versioning.ulid import is_ulid
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 
@@ -169,10 +170,11 @@ def _flip(
     manifest = repository.manifest
     for _ in attempts(repository.patience.seconds):
         try:
-            at = manifest.newest() if newest is None else newest()
-            newest = None
-            wanted = updates(at)
-            flipped = _flip_once(repository, at, wanted)
+            with flip_turn(repository.store):
+                at = manifest.newest() if newest is None else newest()
+                newest = None
+                wanted = updates(at)
+                flipped = _flip_once(repository, at, wanted)
         except CommitRejectedError:
             continue
         from omnigraph.versioning.publish import sync_flip

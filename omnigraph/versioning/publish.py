@@ -22,6 +22,7 @@ from omnigraph.versioning.manifest.fresh import FreshCommit
 from omnigraph.versioning.names import MAIN, TAG, normalize_name
 from omnigraph.versioning.operations import find_repeated
 from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.turns.flip_turn import flip_turn
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 from omnigraph.versioning.writes import Adopt, Staged
 
@@ -101,12 +102,8 @@ class _Attempt:
             raise CommitCleanedError("what this change builds on was cleaned up meanwhile")
         self.repository.tables.sync_with(at, self.staged.files)
         reached("commit ready")
-        guard = self._guard(at, others)
-        if guard is None:
-            return None
-        try:
-            flipped = self._flip(guard, commit, others)
-        except CommitRejectedError:
+        flipped = self._flip_in_turn(at, commit, others)
+        if flipped is None:
             return None
         reached("head flipped")
         manifest.remember(commit)
@@ -115,6 +112,17 @@ class _Attempt:
         if self.branch == MAIN and commit.schema != current.schema:
             self.repository.show_schema(commit)
         return commit
+
+    def _flip_in_turn(self, at: Table, commit: Commit, others: Mapping[str, Head]) -> Table | None:
+        """Flip on the newest manifest; None when another commit of the branch came first."""
+        with flip_turn(self.repository.store):
+            guard = self._guard(at, others)
+            if guard is None:
+                return None
+            try:
+                return self._flip(guard, commit, others)
+            except CommitRejectedError:
+                return None
 
     def _guard(self, at: Table, others: Mapping[str, Head]) -> Table | None:
         """Return the manifest that guards the flip; None when what it guards moved after `at`.

@@ -19,7 +19,7 @@ from omnigraph.versioning.operations import find_repeated
 from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.turn import Ticket, turn
+from omnigraph.versioning.turns.branch_turn import Ticket, turn
 from omnigraph.versioning.writes import Staged, WriteSet, stage
 
 FindingT = TypeVar("FindingT")

@@ -17,7 +17,7 @@ import pytest
 from omnigraph.errors import InputError
 from omnigraph.storage.store import store_at
 from omnigraph.versioning.attempts import Patience
-from omnigraph.versioning.turn import Ticket, turn
+from omnigraph.versioning.turns.branch_turn import Ticket, turn
 
 WRITERS, SECONDS, DEADLINE = 8, 0.3, 120
 PATIENCE = Patience(seconds=60, turn=1)
@@ -29,7 +29,7 @@ WRITER = """
 import sys, time
 from omnigraph.storage.store import store_at
 from omnigraph.versioning.attempts import Patience
-from omnigraph.versioning.turn import Ticket, turn
+from omnigraph.versioning.turns.branch_turn import Ticket, turn
 
 def say():
     print("there", flush=True)

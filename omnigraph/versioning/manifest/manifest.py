@@ -20,7 +20,7 @@ from omnigraph.errors import (
 )
 from omnigraph.storage import layout
 from omnigraph.storage.failures import CommitContentionError, CommitRejectedError, LingeringError
-from omnigraph.storage.fold import MANIFEST_LEVELS, WHOLE_LEVELS, Level
+from omnigraph.storage.fold import MANIFEST_LEVELS, WHOLE_LEVELS, Level, fragments_to_fold
 from omnigraph.storage.indexes import IndexKind, IndexSpec
 from omnigraph.storage.near.sending import beside
 from omnigraph.storage.steps import reached
@@ -56,6 +56,7 @@ from omnigraph.versioning.manifest.records import (
     stamp_of,
 )
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalize_name
+from omnigraph.versioning.turns.flip_turn import flip_turn
 
 # Versions of the manifest that stay whatever their age, and how often older ones are removed.
 MOST_VERSIONS, PRUNED_EVERY = 64, 256
@@ -381,7 +382,8 @@ class Manifest:
             )
         since = self._freshness.now()
         newer = {STAMP: str(stamp)} if stamp > FORMAT and stamp > stamp_of(at) else {}
-        made = self._tables.set_keys(at, keys, newer)
+        with flip_turn(self._tables.store):
+            made = self._tables.set_keys(at, keys, newer)
         if self._freshness.age(at.version) > MANIFEST_AGE:
             raise StorageError("the flip took so long that concurrent changes cannot be ruled out")
         self._freshness.note(made.version, since)
@@ -527,13 +529,15 @@ class Manifest:
 
     def _with_few_fresh(self, at: Table) -> Table:
         """Return a version with few commits that are keys; the oldest become rows."""
-        due = commits_to_spill(at)
-        if not due:
+        if not commits_to_spill(at):
             return at
-        try:
-            return self._spill_commits(at, due)
-        except CommitRejectedError:
-            return self.newest()
+        with flip_turn(self._tables.store):
+            at = self.latest(at)  # somebody may have done it meanwhile
+            due = commits_to_spill(at)
+            try:
+                return self._spill_commits(at, due) if due else at
+            except CommitRejectedError:
+                return self.newest()
 
     def _spill_commits(self, at: Table, due: Sequence[FreshCommit]) -> Table:
         """Make rows of commits that are keys.
@@ -552,14 +556,17 @@ class Manifest:
         return spilled
 
     def _joined(self, at: Table, levels: tuple[Level, ...]) -> Table:
-        since = self._freshness.now()
-        try:
-            joined = self._tables.fold(at, levels, _INDEXES)
-        except CommitRejectedError:
-            return self.newest()
-        if joined.version != at.version:
-            self._freshness.note(joined.version, since)
-        return joined
+        if not fragments_to_fold(at.outline, levels):
+            return at
+        with flip_turn(self._tables.store):
+            at, since = self.latest(at), self._freshness.now()
+            try:
+                joined = self._tables.fold(at, levels, _INDEXES)
+            except CommitRejectedError:
+                return self.newest()
+            if joined.version != at.version:
+                self._freshness.note(joined.version, since)
+            return joined
 
     def settled(self, failed: StorageError | CommitContentionError) -> Table:
         """Return the newest manifest, in which the failed attempt can no longer appear.

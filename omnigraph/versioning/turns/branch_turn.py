@@ -1,16 +1,13 @@
-"""Turn: writers of one branch on one machine stand in line, so that they do not race.
+"""Branch turn: writers of one branch on one machine stand in line, so that they do not race.
 
 Nothing depends on a turn: the flip decides, and who comes first in line while somebody is at
 something long overtakes that one. The kernel releases the locks of a process that dies.
 """
 
-import hashlib
 import heapq
 import os
 import random
-import stat
 import struct
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,14 +20,8 @@ from omnigraph.frozen import dataclass
 from omnigraph.storage.store import Store
 from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.names import fold
+from omnigraph.versioning.turns.locks import has_lock, lock_file, lock_now
 
-try:
-    import fcntl
-except ImportError:  # Windows: writers race, and the flip decides.
-    fcntl = None  # type: ignore[assignment]
-
-# Branches share lines, so that ten thousand branches do not leave ten thousand files.
-_LINES = 1024
 # How often the first in line looks, and those behind it for each who is ahead of them: at least
 # after so many seconds, and after such parts of the time that a turn takes.
 _PAUSE, _PAUSE_BEHIND, _LONGEST_PAUSE = (0.001, 0.03), (0.003, 0.15), 0.05
@@ -45,13 +36,18 @@ _NUMBERS = count()
 
 
 class _OwnLines(threading.local):
-    """The lines whose turn this thread has; it does not wait for itself."""
+    """The lines whose turn this thread has, and when it came; it does not wait for itself."""
 
     def __init__(self) -> None:
-        self.paths: set[Path] = set()
+        self.paths: dict[Path, int] = {}
 
 
 _OWN = _OwnLines()
+
+
+def came_at() -> int:
+    """Return when the writer that has a turn in this thread came; without one, it comes now."""
+    return min(_OWN.paths.values(), default=time.monotonic_ns())
 
 
 @dataclass(slots=True)
@@ -80,7 +76,7 @@ def turn(
     Whoever is at something long is overtaken, by one writer at a time. `check` is called while
     waiting, and raises to leave the line.
     """
-    line = _Line.of(store.root, branch, patience) if fcntl is not None else None
+    line = _Line.of(store.root, branch, patience)
     if line is None or line.turn in _OWN.paths:
         yield
         return
@@ -88,11 +84,11 @@ def turn(
     file = line.take(ticket, check)
     got = time.monotonic()
     ticket.waited += got - begun
-    _OWN.paths.add(line.turn)
+    _OWN.paths[line.turn] = ticket.begun
     try:
         yield
     finally:
-        _OWN.paths.discard(line.turn)
+        del _OWN.paths[line.turn]
         taken = time.monotonic() - got
         ticket.longest = max(ticket.longest, taken)
         if file is not None:
@@ -147,7 +143,7 @@ class _Crowd:
 
 
 _CROWDS: dict[Path, _Crowd] = {}
-if fcntl is not None:  # the threads of a process that forks are not in its child
+if hasattr(os, "register_at_fork"):  # the threads of a process that forks are not in its child
     os.register_at_fork(after_in_child=_CROWDS.clear)
 
 
@@ -190,24 +186,16 @@ class _Line:
 
     @classmethod
     def of(cls, root: str, branch: str, patience: Patience) -> "_Line | None":
-        """Return the line of a branch; None without a temporary folder of our own."""
-        folder = Path(tempfile.gettempdir()) / f".omnigraph-{os.getuid()}"
-        try:
-            folder.mkdir(mode=0o700, exist_ok=True)
-        except OSError:
-            return None
-        if not _is_ours(folder):
-            return None
-        digest = hashlib.sha256(f"{root}\0{fold(branch)}".encode()).digest()
-        name = f"{int.from_bytes(digest) % _LINES:03x}"
-        return cls(folder / f"turn-{name}", folder / f"line-{name}", patience)
+        """Return the line of a branch; None on a machine without locks."""
+        turn = lock_file("turn", f"{root}\0{fold(branch)}")
+        return None if turn is None else cls(turn, turn.with_name(f"line-{turn.name}"), patience)
 
     def take(self, ticket: Ticket, check: Callable[[], None]) -> int | None:
         """Return the locked file of the turn, after all who came earlier; None without locks."""
         try:
             crowd = _crowd(self.turn)
             is_alone = crowd.leader is None and not self._waiting()
-            file = _locked(self.turn) if is_alone else None
+            file = lock_now(self.turn) if is_alone else None
             if file is None:
                 with crowd.led(ticket.begun, check), self._place(ticket) as name:
                     file = self._wait(name, check)
@@ -232,7 +220,7 @@ class _Line:
         name = f"{ticket.begun:020}-{os.getpid():x}-{next(_NUMBERS):x}"
         file = None
         while file is None:  # somebody may take it for that of a dead process, and remove it
-            file = _locked(self.places / name)
+            file = lock_now(self.places / name)
         try:
             yield name
         finally:
@@ -248,7 +236,7 @@ class _Line:
                 since = now
             seen, still = state, now - since
             if not ahead or (seen.is_free and still >= _GRACE * len(ahead)):
-                file = _locked(self.turn)
+                file = lock_now(self.turn)
                 if file is not None:
                     return file
             check()
@@ -279,7 +267,7 @@ class _Line:
         if file is None:
             return
         try:
-            if _has_lock(file):
+            if has_lock(file):
                 (self.places / name).unlink(missing_ok=True)
         finally:
             os.close(file)
@@ -306,13 +294,6 @@ class _Line:
             os.close(file)
 
 
-def _is_ours(folder: Path) -> bool:
-    """Return whether nobody else can have put links to other files into a folder."""
-    found = folder.lstat()
-    is_alone = found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return stat.S_ISDIR(found.st_mode) and is_alone and os.access(folder, os.W_OK)
-
-
 def _read(file: int) -> _State:
     found = os.pread(file, _STATE.size, 0)
     return _State(*_STATE.unpack(found)) if len(found) == _STATE.size else _State()
@@ -322,26 +303,3 @@ def _write(file: int, state: _State) -> None:
     """Write over what the file says: to cut it first would flush it, which takes milliseconds."""
     with suppress(OSError):  # a full disk: turns are taken to be short
         os.pwrite(file, _STATE.pack(state.moves, state.pace, state.asked), 0)
-
-
-def _locked(path: Path) -> int | None:
-    """Return a file that is locked now, and made if it was missing; None when somebody has it.
-
-    Whoever has it may have replaced or removed it before it was locked here.
-    """
-    file, is_ours = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), False
-    try:
-        with suppress(FileNotFoundError):
-            is_ours = _has_lock(file) and os.fstat(file).st_ino == path.stat().st_ino
-    finally:
-        if not is_ours:
-            os.close(file)
-    return file if is_ours else None
-
-
-def _has_lock(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
