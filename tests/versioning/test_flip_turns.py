@@ -1,5 +1,7 @@
 """Those who change the manifest of a graph on one machine do it one at a time."""
 
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +20,23 @@ from omnigraph.versioning.writes import Append
 from tests.sample import PERSON, ages, new_graph, people, write
 
 WRITERS, COMMITS, DEADLINE = 8, 6, 120
+
+# Forks while it has the turn, and says whether it gets it again while its child lives.
+FORKING = """
+import os, signal, sys, time
+from omnigraph.storage.store import store_at
+from omnigraph.versioning.turns import flip_turn as turns
+
+turns._LONGEST_WAIT, store = 20, store_at(sys.argv[1])
+with turns.flip_turn(store):
+    child = os.fork()
+    if not child:
+        time.sleep(600)
+begun = time.monotonic()
+with turns.flip_turn(store):
+    print(time.monotonic() - begun < turns._LONGEST_WAIT)
+os.kill(child, signal.SIGKILL)
+"""
 
 
 @pytest.fixture
@@ -75,6 +94,13 @@ def test_a_thread_does_not_wait_for_itself(tmp_path: Path, monkeypatch: pytest.M
 
     threading.Thread(target=nest, daemon=True).start()
     assert done.wait(DEADLINE)
+
+
+def test_a_process_that_is_forked_meanwhile_does_not_keep_the_turn(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FORKING, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=True)
+
+    assert done.stdout == "True\n"
 
 
 def test_on_a_disk_without_locks_nobody_waits(

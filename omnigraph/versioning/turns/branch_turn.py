@@ -20,7 +20,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.storage.store import Store
 from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.names import fold
-from omnigraph.versioning.turns.locks import has_lock, lock_file, lock_now
+from omnigraph.versioning.turns.locks import has_lock, lock_file, lock_now, unlock
 
 # How often the first in line looks, and those behind it for each who is ahead of them: at least
 # after so many seconds, and after such parts of the time that a turn takes.
@@ -211,7 +211,7 @@ class _Line:
             taken, state = min(taken, _LONGEST_PACE * self.patience.turn), _read(file)
             _write(file, _State(state.moves + 1, state.pace + _WEIGHT * (taken - state.pace)))
         finally:
-            os.close(file)
+            unlock(file)
 
     @contextmanager
     def _place(self, ticket: Ticket) -> Iterator[str]:
@@ -225,7 +225,7 @@ class _Line:
             yield name
         finally:
             (self.places / name).unlink(missing_ok=True)
-            os.close(file)
+            unlock(file)
 
     def _wait(self, name: str, check: Callable[[], None]) -> int:
         """Return the locked file of the turn when nobody is ahead, or does not get on."""

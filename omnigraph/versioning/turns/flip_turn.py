@@ -15,7 +15,7 @@ from pathlib import Path
 
 from omnigraph.storage.store import Store
 from omnigraph.versioning.turns.branch_turn import came_at
-from omnigraph.versioning.turns.locks import has_lock, lock_file
+from omnigraph.versioning.turns.locks import has_lock, lock_file, unlock
 
 _LONGEST_WAIT = 1.0
 # How often somebody looks: the oftener, the longer it has waited, also for the turn of its branch.
@@ -49,7 +49,7 @@ def flip_turn(store: Store) -> Iterator[None]:
     finally:
         _OWN.paths.discard(path)
         if file is not None:
-            os.close(file)
+            unlock(file)
 
 
 def _waited_for(path: Path) -> int | None:

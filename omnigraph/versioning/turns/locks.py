@@ -60,6 +60,14 @@ def has_lock(file: int) -> bool:
     return True
 
 
+def unlock(file: int) -> None:
+    """Unlock a file and close it; a process that was forked meanwhile does not keep it locked."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_UN)
+    finally:
+        os.close(file)
+
+
 def _is_ours(folder: Path) -> bool:
     """Return whether nobody else can have put links to other files into a folder."""
     found = folder.lstat()
