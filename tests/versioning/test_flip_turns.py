@@ -1,7 +1,9 @@
 """Those who change the manifest of a graph on one machine do it one at a time."""
 
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -113,3 +115,18 @@ def test_on_a_disk_without_locks_nobody_waits(
     write(graph, {PERSON: (Append(people({"ann": 1})),)})
 
     assert ages(graph) == {"ann": 1}
+
+
+def test_a_temporary_folder_that_is_cleared_meanwhile_is_made_again(
+    tmp_path: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = tmp_path / "machine"
+    machine.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(machine))
+    for number in range(2):
+        write(graph, {PERSON: (Append(people({f"p{number}": 1})),)})
+        (lines,) = machine.iterdir()
+        assert any(each.name.startswith("flip-") for each in lines.iterdir())
+        shutil.rmtree(lines)
+
+    assert len(ages(graph)) == 2

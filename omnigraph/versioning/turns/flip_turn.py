@@ -15,7 +15,7 @@ from pathlib import Path
 
 from omnigraph.storage.store import Store
 from omnigraph.versioning.turns.branch_turn import came_at
-from omnigraph.versioning.turns.locks import has_lock, lock_file, unlock
+from omnigraph.versioning.turns.locks import FLAGS, has_lock, lock_file, unlock
 
 _LONGEST_WAIT = 1.0
 # How often somebody looks: the oftener, the longer it has waited, also for the turn of its branch.
@@ -55,7 +55,7 @@ def flip_turn(store: Store) -> Iterator[None]:
 def _waited_for(path: Path) -> int | None:
     """Return the locked file; None after a long wait, or on a disk without locks."""
     try:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = os.open(path, FLAGS, 0o600)
     except OSError:
         return None
     is_ours, begun, came = False, time.monotonic(), came_at() / 1e9

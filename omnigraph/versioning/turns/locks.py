@@ -19,21 +19,14 @@ except ImportError:  # Windows: writers race, and the flip decides.
 
 # Branches share files, so that ten thousand branches do not leave ten thousand of them.
 _FILES = 1024
+FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
 
 
 def lock_file(kind: str, what: str) -> Path | None:
     """Return the file to lock for something; None without locks or a folder of our own."""
-    if not _HAS_LOCKS:
-        return None
-    folder = Path(tempfile.gettempdir()) / f".omnigraph-{os.getuid()}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError:
-        return None
-    if not _is_ours(folder):
-        return None
+    folder = _own_folder() if _HAS_LOCKS else None
     digest = hashlib.sha256(what.encode()).digest()
-    return folder / f"{kind}-{int.from_bytes(digest) % _FILES:03x}"
+    return None if folder is None else Path(folder, f"{kind}-{int.from_bytes(digest) % _FILES:03x}")
 
 
 def lock_now(path: Path) -> int | None:
@@ -41,7 +34,7 @@ def lock_now(path: Path) -> int | None:
 
     Whoever has it may have replaced or removed it before it was locked here.
     """
-    file, is_ours = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), False
+    file, is_ours = os.open(path, FLAGS, 0o600), False
     try:
         with suppress(FileNotFoundError):
             is_ours = has_lock(file) and os.fstat(file).st_ino == path.stat().st_ino
@@ -68,8 +61,16 @@ def unlock(file: int) -> None:
         os.close(file)
 
 
-def _is_ours(folder: Path) -> bool:
-    """Return whether nobody else can have put links to other files into a folder."""
-    found = folder.lstat()
-    is_alone = found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return stat.S_ISDIR(found.st_mode) and is_alone and os.access(folder, os.W_OK)
+def _own_folder() -> str | None:
+    """Return the folder of the files, if nobody else can have put links to others into it."""
+    folder, user = f"{tempfile.gettempdir()}/.omnigraph-{os.getuid()}", os.getuid()
+    try:
+        try:
+            found = os.lstat(folder)
+        except FileNotFoundError:
+            os.mkdir(folder, 0o700)  # noqa: PTH102
+            found = os.lstat(folder)
+    except OSError:
+        return None
+    is_alone = found.st_uid == user and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return folder if stat.S_ISDIR(found.st_mode) and is_alone else None
