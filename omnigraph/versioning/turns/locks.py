@@ -68,7 +68,8 @@ def _own_folder() -> str | None:
         try:
             found = os.lstat(folder)
         except FileNotFoundError:
-            os.mkdir(folder, 0o700)  # noqa: PTH102
+            with suppress(FileExistsError):  # another process was quicker
+                os.mkdir(folder, 0o700)  # noqa: PTH102
             found = os.lstat(folder)
     except OSError:
         return None
