@@ -31,7 +31,7 @@ class Raised:
 
 
 class Plain:
-    """Gives every id a number in the order in which they are seen; times are left out."""
+    """Numbers ids in the order in which they are seen; times are left out."""
 
     def __init__(self) -> None:
         self._ids: dict[str, str] = {}

@@ -63,15 +63,12 @@ def unlock(file: int) -> None:
 
 def _own_folder() -> str | None:
     """Return the folder of the files, if nobody else can have put links to others into it."""
-    folder, user = f"{tempfile.gettempdir()}/.omnigraph-{os.getuid()}", os.getuid()
+    folder = f"{tempfile.gettempdir()}/.omnigraph-{os.getuid()}"
     try:
-        try:
-            found = os.lstat(folder)
-        except FileNotFoundError:
-            with suppress(FileExistsError):  # another process was quicker
-                os.mkdir(folder, 0o700)  # noqa: PTH102
-            found = os.lstat(folder)
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)  # noqa: PTH102 - is hot
+        found = os.lstat(folder)
     except OSError:
         return None
-    is_alone = found.st_uid == user and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    is_alone = found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return folder if stat.S_ISDIR(found.st_mode) and is_alone else None
