@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from pathlib import Path
 
 from bench import page
 from bench.figures import FIGURES, held
@@ -14,8 +15,9 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     options.add_argument("workloads", nargs="*", choices=[*WORKLOADS, []], help="default: all")
     options.add_argument("--page", action="store_true", help="run nothing; only make the page")
+    options.add_argument("--earlier", type=Path, help="the folder of an older release, for `busy`")
     chosen = options.parse_args()
-    done = run([] if chosen.page else chosen.workloads or WORKLOADS)
+    done = run([] if chosen.page else chosen.workloads or WORKLOADS, chosen.earlier)
     if len(done.workloads) == len(WORKLOADS):
         store_run(done)
     _ratios()

@@ -36,7 +36,9 @@ from omnigraph import open as open_graph
 from omnigraph.errors import HeadMovedError
 
 RUSH, STEPS, RUSH_PROCESSES, ROUNDS = 40, 3, 8, 7
-AGENTS, INSERTERS, SHARED, TURNS = 16, 16, 1_000, 3
+AGENTS, INSERTERS, SHARED, SECONDS = 16, 16, 1_000, 60
+# An older release becomes slower the longer its agents work.
+SECONDS_OF_EARLIER = 600
 SCHEMA = """
 node Person { name: String @key  age: I64 }
 node City { name: String @key }
@@ -58,29 +60,36 @@ def main() -> None:
     """Measure, print and store."""
     options = argparse.ArgumentParser(prog="python -m bench.busy", description=__doc__)
     options.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
-    options.add_argument("--seconds", type=float, default=60, help="of agents and inserters")
+    options.add_argument(
+        "--seconds",
+        type=float,
+        help=f"of agents and inserters  [default: {SECONDS}, or {SECONDS_OF_EARLIER} in turns]",
+    )
     options.add_argument("--earlier", type=Path, help="the folder of an older release")
-    options.add_argument("--turns", type=int, default=TURNS, help="of both releases")
+    options.add_argument("--turns", type=int, default=1, help="of both releases")
     options.add_argument("--no-store", action="store_true")
     options.add_argument("--json", action="store_true", help="print and do not store")
     chosen = options.parse_args()
+    seconds = chosen.seconds or SECONDS
     works: dict[str, Callable[[Path], Findings]] = {
         "rush": _rush,
-        "agents": partial(_agents, seconds=chosen.seconds),
-        "inserts": partial(_inserts, seconds=chosen.seconds),
+        "agents": partial(_agents, seconds=seconds),
+        "inserts": partial(_inserts, seconds=seconds),
         "earlier": partial(
             _beside_earlier,
             earlier=chosen.earlier,
-            seconds=chosen.seconds,
+            seconds=chosen.seconds or SECONDS_OF_EARLIER,
             turns=chosen.turns,
         ),
     }
     parts = chosen.parts or (PARTS if chosen.earlier is None else (*PARTS, "earlier"))
     if "earlier" in parts and chosen.earlier is None:
         options.error("earlier takes the folder of an older release, --earlier FOLDER")
+    if chosen.earlier is not None and not (chosen.earlier / "omnigraph").is_dir():
+        options.error(f"there is no package omnigraph in {chosen.earlier}")
     known = stored("busy") if chosen.parts else None  # what is not measured again stays
     findings: dict[str, object] = {} if known is None else known["findings"]
-    findings |= {"load_average": os.getloadavg()[0], "seconds": chosen.seconds}
+    findings |= {"load_average": os.getloadavg()[0], "seconds": seconds}
     for part in parts:
         with tempfile.TemporaryDirectory() as folder:
             for name, found in works[part](Path(folder)):
@@ -270,13 +279,11 @@ def _agents(folder: Path, seconds: float) -> Findings:
 def _beside_earlier(folder: Path, earlier: Path, seconds: float, turns: int) -> Findings:
     """Let our agents work in turn with those of an older release, on this machine."""
     (folder / "bench").symlink_to(Path(__file__).parent)
-    ours = Path(inspect.getfile(Graph)).parents[2]
-    every = [
-        [_agents_of(release, folder, seconds) for release in (ours, earlier)] for _ in range(turns)
-    ]
+    both = (Path(inspect.getfile(Graph)).parents[2], earlier.resolve())
+    every = [[_agents_of(release, folder, seconds) for release in both] for _ in range(turns)]
     yield "earlier_turns_and_seconds", [turns, seconds]
     for name, over in (("merges_per_minute", 1), ("processor_s_per_merge", -1)):
-        found = [[each[f"agents_{name}"] for each in both] for both in every]
+        found = [[each[f"agents_{name}"] for each in turn] for turn in every]
         yield f"earlier_{name}", statistics.median(theirs for _, theirs in found)
         yield f"beside_earlier_{name}", statistics.median(own for own, _ in found)
         ratios = [(own / theirs) ** over for own, theirs in found]

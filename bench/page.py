@@ -3,7 +3,7 @@
 All of it is made from the stored runs alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -186,7 +186,24 @@ def _summary(found: list[Held]) -> str:
     counts = {word: sum(each.verdict == word for each in found) for word in ("pass", "short")}
     missing = len(found) - sum(counts.values())
     rest = f", {missing} not measured" if missing else ""
-    return f"{counts['pass']} of {len(found)} figures pass, {counts['short']} fall short{rest}.\n"
+    line = f"{counts['pass']} of {len(found)} figures pass, {counts['short']} fall short{rest}.\n"
+    return "\n".join((line, *_shortfalls(found)))
+
+
+def _shortfalls(found: list[Held]) -> Iterator[str]:
+    """Yield what falls short, and why."""
+    rows = [
+        (
+            f"{each.figure.area}: {each.figure.what}",
+            each.shown,
+            each.figure.bound,
+            each.figure.cause,
+        )
+        for each in found
+        if each.verdict == "short"
+    ]
+    if rows:
+        yield _rows(("short", "measured", "asked", "cause"), rows)
 
 
 def _ratios(state: str) -> str:
@@ -338,7 +355,10 @@ def _runs() -> str:
     last, rows = last_run(), []
     seconds = {} if last is None else {each.workload: each.seconds for each in last.workloads}
     for run in filter(None, map(stored, WORKLOADS)):
-        packages = ", ".join(f"{name} {version}" for name, version in run["packages"].items())
+        versions = dict(run["packages"])
+        if "commit" in run:
+            versions["omnigraph"] += f" at {run['commit']}"
+        packages = ", ".join(f"{name} {version}" for name, version in versions.items())
         machine = f"{run['machine']['cores']} cores, Python {run['machine']['python']}"
         took = f"{seconds[run['workload']]:.0f} s" if run["workload"] in seconds else ""
         seed = str(run.get("seed", "—"))

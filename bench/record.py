@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -105,6 +106,7 @@ def store(workload: str, packages: list[str], findings: dict[str, object]) -> Pa
     record = {
         "workload": workload,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit_of_tree(),
         "machine": {
             "cores": os.cpu_count(),
             "architecture": platform.machine(),
@@ -118,6 +120,23 @@ def store(workload: str, packages: list[str], findings: dict[str, object]) -> Pa
     }
     path.write_text(json.dumps(record, indent=2) + "\n")
     return path
+
+
+def commit_of_tree() -> str:
+    """Return the commit of the working tree, marked where more than records and pages changed."""
+    commit = _git("describe", "--always", "--exclude", "*")
+    changed = _git(
+        "status", "--porcelain", "--", ".", ":!bench/results", ":!docs/*.md", ":!docs/*.svg"
+    )
+    return f"{commit}-dirty" if changed else commit
+
+
+def _git(*command: str) -> str:
+    """Return what a command of Git says."""
+    said = subprocess.run(
+        ["git", *command], cwd=RESULTS.parents[1], capture_output=True, text=True, check=True
+    )
+    return said.stdout.strip()
 
 
 def stored(workload: str) -> dict[str, Any] | None:

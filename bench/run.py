@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from bench.record import RESULTS
 
@@ -73,10 +74,11 @@ class Run:
         return sum(each.seconds for each in self.workloads) / 60
 
 
-def run(workloads: Sequence[str]) -> Run:
-    """Run each workload in a process of its own."""
+def run(workloads: Sequence[str], earlier: Path | None) -> Run:
+    """Run each workload in a process of its own, and `busy` beside an older release if given."""
     begun = _now()
-    ran = tuple(_ran(name) for name in workloads)
+    beside = {} if earlier is None else {"busy": ("--earlier", str(earlier))}
+    ran = tuple(_ran(name, beside.get(name, ())) for name in workloads)
     return Run(begun, _now(), ran)
 
 
@@ -94,10 +96,11 @@ def last_run() -> Run | None:
     return Run(found["begun"], found["ended"], ran)
 
 
-def _ran(workload: str) -> Ran:
+def _ran(workload: str, options: Sequence[str]) -> Ran:
     begun = time.perf_counter()
     print(f"== {workload}", flush=True)
-    done = subprocess.run([sys.executable, "-m", f"bench.{workload}"], check=False)
+    command = [sys.executable, "-m", f"bench.{workload}", *options]
+    done = subprocess.run(command, check=False)
     taken = time.perf_counter() - begun
     print(f"{workload}: {taken:.0f} s\n", flush=True)
     return Ran(workload, round(taken, 1), done.returncode != 0)
