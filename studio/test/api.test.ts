@@ -60,6 +60,50 @@ test('a server that does not answer is told apart from one that refuses', async 
   assert.deepEqual(refused.told, ['reached', 'unauthorized'])
 })
 
+test('a write that nobody answered keeps its key, and gets another one after an answer', async () => {
+  let isGone = true
+  const made = client(() => (isGone ? Promise.reject(new TypeError('failed')) : new Response('{}')))
+  const keys = (): unknown[] => made.seen.map((each) => (each.request.headers as Record<string, string>)['Idempotency-Key'])
+  await assert.rejects(made.client.write('/change', { n: 1n }), (error: ApiError) => error.isUnreachable && /done once/.test(error.hint ?? ''))
+  isGone = false
+  await made.client.write('/change', { n: 2n })
+  await made.client.write('/change', { n: 1n })
+  await made.client.write('/change', { n: 1n })
+  const [lost, other, again, next] = keys()
+  assert.equal(lost, again)
+  assert.equal(new Set([lost, other, next]).size, 3)
+})
+
+test('a write that may have been done keeps its key through refusals until it is done', async () => {
+  const answers = [
+    () => new Response('<h1>Gateway Time-out</h1>', { status: 504 }),
+    () => new Response('{"error": "nobody can tell", "code": "outcome_unknown"}', { status: 500 }),
+    () => new Response('{"error": "the token is not known", "code": "unauthorized"}', { status: 401 }),
+    () => Promise.reject(new DOMException('stopped', 'AbortError')),
+    () => new Response('{}'),
+    () => new Response('{}'),
+  ]
+  const made = client(() => (answers.shift() as () => Response | Promise<Response>)())
+  const hints: (string | null | undefined)[] = []
+  while (answers.length) await made.client.of('people').write('/change', {}).catch((error: unknown) => hints.push((error as ApiError).hint))
+  const keys = made.seen.map((each) => (each.request.headers as Record<string, string>)['Idempotency-Key'])
+  assert.equal(new Set(keys.slice(0, 5)).size, 1)
+  assert.notEqual(keys[5], keys[4])
+  assert.deepEqual(hints.map((each) => /done once/.test(each ?? '')), [true, true, false, false])
+})
+
+test('a late refusal of an earlier token does not close the page for the one of now', async () => {
+  let token = 'old'
+  const told: string[] = []
+  globalThis.fetch = () => {
+    token = 'new'
+    return Promise.resolve(new Response('{"error": "no", "code": "unauthorized"}', { status: 401 }))
+  }
+  const made = new Client('http://here', () => token, { unauthorized: () => told.push('unauthorized'), unreachable: () => undefined, reached: () => undefined })
+  await assert.rejects(made.get('/x'), (error: ApiError) => error.status === 401)
+  assert.deepEqual(told, [])
+})
+
 test('a session forgets its token everywhere', () => {
   const kept = new Map<string, string>()
   const storage = { getItem: (key: string) => kept.get(key) ?? null, setItem: (key: string, value: string) => kept.set(key, value), removeItem: (key: string) => kept.delete(key) } as unknown as Storage

@@ -43,3 +43,12 @@ test('the same view as a query names the key and the direction', () => {
   assert.match(queryOf(person, { slug: 'ana' }, { edge: 'WorksAt', direction: 'in', type: 'Company' }) ?? '', /\$m: Company\n {2}\$m worksAt \$n/)
   assert.equal(queryOf({ ...person, key: [] }, {}, null), null)
 })
+
+test('keys of every type are written as the language reads them', () => {
+  const of = (type: string, value: unknown): string | null => queryOf({ name: 'Day', implements: [], properties: [{ name: 'k', type, nullable: false, description: null }], key: ['k'], description: null }, { k: value }, null)
+  const written = (text: string): string => `match { $n: Day { k: ${text} } }\nreturn { $n.* }`
+  assert.equal(of('Date', '0001-01-01'), written('date("0001-01-01")'))
+  assert.equal(of('DateTime', '9999-12-31T23:59:59.999Z'), written('datetime("9999-12-31T23:59:59.999Z")'))
+  assert.equal(of('I64', '-9007199254740993'), written('-9007199254740993'))
+  assert.equal(of('String', 'a\b\f\\b"'), written('"a\\u0008\\u000c\\\\b\\""'))
+})

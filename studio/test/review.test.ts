@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Conflict } from '../src/api/shapes.ts'
-import { choiceOf, choose, conflictKey, grouped, joined, mergeFields, NONE } from '../src/rooms/review/choices.ts'
+import { choiceOf, choose, conflictKey, grouped, joined, mergeFields, NONE, shownOf } from '../src/rooms/review/choices.ts'
 
 function conflict(row: string, property: string | null, type = 'Person'): Conflict {
   return { kind: 'divergent_update', table_key: `node:${type}`, type_name: type, row_id: row, property, message: '', base: 1, ours: 2, theirs: 3, ours_actor: null, theirs_actor: null }
@@ -54,4 +54,25 @@ test('conflicts stand together by type and row, and new ones come last', () => {
   const groups = grouped([NAME, FIRM, AGE, BOB])
   assert.deepEqual(groups.map((each) => [each.type, each.rows.length]), [['Person', 2], ['Company', 1]])
   assert.deepEqual(joined([NAME, AGE], [AGE, BOB]).map(conflictKey), [NAME, AGE, BOB].map(conflictKey))
+})
+
+test('what a choice raised is shown while it is left, and after it was settled', () => {
+  const raised = [AGE, BOB]
+  const keys = (found: readonly Conflict[]): string[] => found.map(conflictKey)
+  assert.deepEqual(keys(shownOf([NAME], raised, [BOB], NONE)), keys([NAME, BOB]))
+  assert.deepEqual(keys(shownOf([NAME], raised, [], NONE)), keys([NAME]))
+  const chosen = choose(NONE, { for: 'property', conflict: AGE }, { take: 'theirs' })
+  assert.deepEqual(keys(shownOf([NAME], raised, [], chosen)), keys([NAME, AGE]))
+})
+
+test('a property has one value, whichever of its conflicts it was typed for', () => {
+  const raised = { ...AGE, kind: 'unique_violation' }
+  let choices = choose(NONE, { for: 'property', conflict: AGE }, { value: 40 })
+  choices = choose(choices, { for: 'property', conflict: raised }, { value: 41 })
+  assert.equal(choiceOf(choices, AGE), null)
+  assert.deepEqual(choiceOf(choices, raised), { value: 41 })
+  choices = choose(choices, { for: 'property', conflict: AGE }, { take: 'ours' })
+  assert.equal(choiceOf(choices, raised), null)
+  choices = choose(choices, { for: 'property', conflict: raised }, { take: 'theirs' })
+  assert.deepEqual([choiceOf(choices, AGE), choiceOf(choices, raised)], [{ take: 'ours' }, { take: 'theirs' }])
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { moveCell, placeRows, widthFor } from '../src/table/rows.ts'
+import { moveCell, placeRows, scrollTo, widthFor } from '../src/table/rows.ts'
 
 test('only what is in sight is drawn', () => {
   const sight = placeRows({ count: 100_000, row: 28, height: 560, top: 1_400_000, spare: 8 })
@@ -29,4 +29,12 @@ test('keys stay inside of the table', () => {
 test('columns are as wide as they need to be, within reason', () => {
   assert.equal(widthFor('n', ['1']), 72)
   assert.equal(widthFor('text', ['x'.repeat(500)]), 360)
+})
+
+test('a column that keys lead to is scrolled into sight', () => {
+  const widths = [100, 200, 300, 900]
+  assert.equal(scrollTo({ widths, column: 0, left: 250, width: 400 }), 0)
+  assert.equal(scrollTo({ widths, column: 1, left: 0, width: 400 }), 0)
+  assert.equal(scrollTo({ widths, column: 2, left: 0, width: 400 }), 200)
+  assert.equal(scrollTo({ widths, column: 3, left: 0, width: 400 }), 600)
 })

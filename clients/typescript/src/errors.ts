@@ -91,7 +91,7 @@ export class UnreachableError extends OmniGraphError {
   override readonly name = 'UnreachableError'
 }
 
-/** A write was sent and not answered: it may have been done. With its key it is safe to send it again. */
+/** A write was sent, and nobody can tell whether it was done. With its key it is safe to send it again. */
 export class OutcomeUnknownError extends OmniGraphError {
   override readonly name = 'OutcomeUnknownError'
   /** The key that it was sent with; null when that was without one. */
@@ -99,7 +99,8 @@ export class OutcomeUnknownError extends OmniGraphError {
 
   constructor(message: string, key: string | null, cause: unknown) {
     const hint = key === null ? 'look at the branch before repeating it' : `send it again with the key '${key}'`
-    super(message, 'outcome_unknown', 'outcome_unknown', { hint, cause })
+    const about = cause instanceof OmniGraphError ? { status: cause.status, requestId: cause.requestId } : {}
+    super(message, 'outcome_unknown', 'outcome_unknown', { ...about, hint, cause })
     this.key = key
   }
 }

@@ -1,6 +1,6 @@
 /** Requests: sends a call to the server, again where that is safe, and reads the answer. */
 
-import { describedError, InputError, OmniGraphError, OutcomeUnknownError, undescribedError, UnreachableError } from './errors.ts'
+import { describedError, InputError, OmniGraphError, OutcomeUnknownError, ServerError, undescribedError, UnreachableError } from './errors.ts'
 import type { ServerEvent } from './events.ts'
 import { readEvents } from './events.ts'
 import type { Sent, Value } from './json.ts'
@@ -130,16 +130,29 @@ export class Requests {
     const key = call.writes && options.key !== null ? (options.key ?? crypto.randomUUID()) : null
     if (key !== null && !VISIBLE.test(key)) throw wrong(`'${key}' cannot be a key`, 'a server takes visible ASCII characters alone')
     const isRepeatable = isWhole(call.lines) && (key !== null || !call.writes)
+    let unknown: OutcomeUnknownError | null = null
     for (let count = 0; ; count += 1) {
       try {
         return await this.#once(attempt, key)
       } catch (error) {
         options.signal?.throwIfAborted()
-        const failed = error instanceof Unanswered ? error.meaning(this.url, call, key) : error
-        if (!isRepeatable || count >= this.#retries || !isWorthRepeating(error, call)) throw failed
-        await pause(count, failed, options.signal)
+        const failed = this.#meaning(error, call, key)
+        if (failed instanceof OutcomeUnknownError) unknown = failed
+        const seconds = isRepeatable && count < this.#retries && isWorthRepeating(error, call) ? secondsToWait(count, error) : null
+        if (seconds === null) throw saysNothingOfEarlier(failed) ? (unknown ?? failed) : failed
+        await sleep(seconds, options.signal)
       }
     }
+  }
+
+  /** Return what it means for a call that an attempt of it failed. */
+  #meaning(error: unknown, call: Call, key: string | null): unknown {
+    if (error instanceof Unanswered) return error.meaning(this.url, call, key)
+    if (!call.writes || !(error instanceof ServerError)) return error
+    if (error.code === 'outcome_unknown') return new OutcomeUnknownError(error.message, key, error)
+    // A proxy that waited no longer; what the server did meanwhile is not known.
+    const isOfProxy = error.code === 'remote_failed' && error.status >= 500
+    return isOfProxy ? unansweredWrite(this.url, `status ${error.status}`, key, error) : error
   }
 
   async #once<T>({ call, options, read }: Attempt<T>, key: string | null): Promise<T> {
@@ -181,9 +194,18 @@ class Unanswered extends Error {
     if (!this.hasHeaders && typeof code === 'string' && NOT_SENT.has(code)) {
       return new UnreachableError(`no server answers at ${url}: ${reason}`, 'unreachable', 'unreachable', { cause: this.cause, hint: 'is it running, and is the address right?' })
     }
-    if (call.writes) return new OutcomeUnknownError(`${url} did not answer, and it may have been done: ${reason}`, key, this.cause)
+    if (call.writes) return unansweredWrite(url, reason, key, this.cause)
     return new UnreachableError(`${url} did not answer: ${reason}`, 'remote_failed', 'unreachable', { cause: this.cause })
   }
+}
+
+function unansweredWrite(url: string, reason: string, key: string | null, cause: unknown): OutcomeUnknownError {
+  return new OutcomeUnknownError(`${url} did not answer, and it may have been done: ${reason}`, key, cause)
+}
+
+/** Whether an error tells only of its own attempt: nobody was there, or the server did not get to the request. */
+function saysNothingOfEarlier(failed: unknown): boolean {
+  return failed instanceof UnreachableError || (failed instanceof OmniGraphError && (failed.status === 429 || failed.status >= 500))
 }
 
 /** Return the part of a path that a name makes, whatever characters it has. */
@@ -208,11 +230,11 @@ function isWorthRepeating(error: unknown, call: Call): boolean {
   return error instanceof OmniGraphError && BUSY.has(error.status)
 }
 
-async function pause(count: number, failed: unknown, signal: AbortSignal | undefined): Promise<void> {
-  const asked = failed instanceof OmniGraphError ? failed.retryAfter : null
+/** Return how long to wait before the next attempt; null when that is too long. */
+function secondsToWait(count: number, error: unknown): number | null {
+  const asked = error instanceof OmniGraphError ? error.retryAfter : null
   const seconds = asked ?? 0.1 * 2 ** count * (1 + Math.random())
-  if (seconds > MOST_SECONDS_TO_WAIT) throw failed
-  await sleep(seconds, signal)
+  return seconds > MOST_SECONDS_TO_WAIT ? null : seconds
 }
 
 /** Wait so long; raises the reason of a signal that ends it. */

@@ -75,6 +75,35 @@ test('a write that cannot be sent again is told as unknown', async (context) => 
   assert.equal(asked.length, 2)
 })
 
+test('a write that may have been done is not denied when it is sent again', async (context) => {
+  const { url } = await served(context, (request, response, count) => {
+    if (count === 1) request.socket.destroy()
+    else problem(response, count === 2 ? 429 : 503, count === 2 ? 'too_many_requests' : 'storage_failed', { 'retry-after': '0' })
+  })
+  await assert.rejects(connect(url).branch().mutate('…', { key: 'mine' }), (error) => error instanceof OutcomeUnknownError && error.key === 'mine')
+
+  const gone = createServer((request) => {
+    gone.close()
+    request.socket.destroy()
+  }).listen(0, '127.0.0.1')
+  await once(gone, 'listening')
+  const { port } = gone.address() as AddressInfo
+  await assert.rejects(connect(`http://127.0.0.1:${port}`).branch().mutate('…'), OutcomeUnknownError)
+})
+
+test('a write of which only a proxy tells may have been done', async (context) => {
+  const { url } = await served(context, (_request, response) => void response.writeHead(504).end('<h1>Gateway Time-out</h1>'))
+  await assert.rejects(connect(url).branch().mutate('…'), (error) => error instanceof OutcomeUnknownError && error.message.includes('status 504'))
+  await assert.rejects(connect(url).branches(), (error) => error instanceof ServerError && error.status === 504)
+})
+
+test('a write of which the server cannot tell whether it was done is not told as failed', async (context) => {
+  const { url, asked } = await served(context, (_request, response) => problem(response, 500, 'outcome_unknown'))
+  await assert.rejects(connect(url).branch().mutate('…', { key: 'mine' }), (error) => error instanceof OutcomeUnknownError && error.key === 'mine' && error.status === 500 && error.requestId === 'r')
+  await assert.rejects(connect(url).branches(), ServerError)
+  assert.equal(asked.length, 2)
+})
+
 test('rows that cannot be made are the error that they were', async (context) => {
   const { url } = await served(context, (request, response) => void request.on('end', () => response.end('{}')))
   const rows = async function* () {

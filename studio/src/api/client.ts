@@ -23,6 +23,11 @@ export class ApiError extends Error {
     return this.code === 'unreachable'
   }
 
+  /** Whether a write that ended so may have been done all the same. */
+  get isUnsure(): boolean {
+    return this.isUnreachable || this.code === 'outcome_unknown' || (this.code === 'no_answer' && this.status >= 500)
+  }
+
   /** Whether the actor may not do that. */
   get isDenied(): boolean {
     return this.status === 403
@@ -90,15 +95,19 @@ export class Client {
   private readonly token: () => string | null
   private readonly listener: Listener
 
-  constructor(base: string, token: () => string | null, listener: Listener) {
+  /** The keys of writes that were sent, as long as nobody said that they were done. */
+  private readonly sent: Map<string, string>
+
+  constructor(base: string, token: () => string | null, listener: Listener, sent = new Map<string, string>()) {
     this.base = base
     this.token = token
     this.listener = listener
+    this.sent = sent
   }
 
   /** Return a client for one graph of a deployment; without a name, for the only graph. */
   of(graph: string | null): Client {
-    return graph === null ? this : new Client(`${this.base}/graphs/${encodeURIComponent(graph)}`, this.token, this.listener)
+    return graph === null ? this : new Client(`${this.base}/graphs/${encodeURIComponent(graph)}`, this.token, this.listener, this.sent)
   }
 
   get<T>(path: string, query?: Record<string, QueryValue>, options: RequestOptions = {}): Promise<T> {
@@ -107,6 +116,22 @@ export class Client {
 
   post<T>(path: string, body: unknown, options: RequestOptions = {}): Promise<T> {
     return this.json<T>('POST', path, body, options)
+  }
+
+  /** Send a write. The same one sent again carries the same key until it is answered as done, so that it is done once. */
+  async write<T>(path: string, body: unknown, options: { signal?: AbortSignal } = {}): Promise<T> {
+    const name = `${this.base}${path}\n${writeJson(body)}`
+    const key = this.sent.get(name) ?? crypto.randomUUID()
+    this.sent.set(name, key)
+    try {
+      const answer = await this.post<T>(path, body, { ...options, key })
+      this.sent.delete(name)
+      return answer
+    } catch (error) {
+      if (!(error instanceof ApiError) || !error.isUnsure) throw error
+      const { status, code, message, detail, requestId } = error
+      throw new ApiError(status, code, message, { hint: 'it may have been done; send it again as it is, and it is done once', detail, requestId })
+    }
   }
 
   /** Return the answer before its body is read, for those that are read while they come. */
@@ -128,7 +153,8 @@ export class Client {
     this.listener.reached()
     if (response.ok) return response
     const refusal = errorOf(response.status, await this.text(response))
-    if (response.status === 401) this.listener.unauthorized()
+    // A late answer to an earlier token says nothing about the one of now.
+    if (response.status === 401 && token === this.token()) this.listener.unauthorized()
     throw refusal
   }
 

@@ -143,7 +143,8 @@ function Inside({ session, inside }: { session: Session; inside: ReturnType<type
   const now = useClock()
   const client = useMemo(() => root.of(address.graph), [root, address.graph])
   const where = `${address.graph ?? ''}\n${address.branch}\n${address.commit ?? ''}`
-  const config = useAsking(where, epoch, (signal) => root.get<Config>('/studio/config.json', { graph: address.graph, branch: address.branch }, { signal }))
+  // Rights are those of the branch, whichever of its commits is looked at; so the room stays where it is.
+  const config = useAsking(`${address.graph ?? ''}\n${address.branch}`, epoch, (signal) => root.get<Config>('/studio/config.json', { graph: address.graph, branch: address.branch }, { signal }))
   const graphs = config.value?.graphs?.map((each) => each.id) ?? null
   const needsGraph = graphs !== null && address.graph === null
   const place = useAsking(config.value === null || needsGraph ? null : where, epoch, (signal) => askPlace(client, address, signal))

@@ -18,6 +18,8 @@ export function listen(bindings: () => Bindings): () => void {
   let isGoing = false
   const press = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return
+    // What is behind a dialog stays as it is until the dialog is closed.
+    if (document.querySelector('dialog[open]') !== null) return
     const { rooms, single } = bindings()
     const action = isGoing ? rooms[event.key] : single[event.key]
     isGoing = !isGoing && event.key === 'g'

@@ -60,6 +60,11 @@ function isBearable(error: unknown, value: unknown): boolean {
   return value !== null && error instanceof ApiError && error.isUnreachable
 }
 
+/** Whether what was there before is not there any more, or not for this actor. */
+export function isOver(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 403 || error.status === 404)
+}
+
 /** Ask whenever the key or the epoch changes; a null key asks for nothing. */
 export function useAsking<T>(key: string | null, epoch: number, ask: (signal: AbortSignal) => Promise<T>): Asked<T> {
   const [state, setState] = useState<{ key: string | null; value: T | null; error: unknown; isLoading: boolean }>({ key: null, value: null, error: null, isLoading: key !== null })
@@ -75,7 +80,7 @@ export function useAsking<T>(key: string | null, epoch: number, ask: (signal: Ab
     setState((old) => ({ key, value: old.key === key ? old.value : null, error: null, isLoading: true }))
     asking.current(stop.signal).then(
       (value) => stop.signal.aborted || setState({ key, value, error: null, isLoading: false }),
-      (error: unknown) => stop.signal.aborted || setState((old) => ({ ...old, error: isBearable(error, old.value) ? null : error, isLoading: false })),
+      (error: unknown) => stop.signal.aborted || setState((old) => ({ ...old, value: isOver(error) ? null : old.value, error: isBearable(error, old.value) ? null : error, isLoading: false })),
     )
     return () => stop.abort()
   }, [key, epoch, again])

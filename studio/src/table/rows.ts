@@ -62,6 +62,14 @@ export function moveCell(from: Cell, key: string, about: { rows: number; columns
   }
 }
 
+/** Return how far to scroll sideways so that a column is in sight; its beginning, when it is wider than what is seen. */
+export function scrollTo(asked: { widths: readonly number[]; column: number; left: number; width: number }): number {
+  const from = asked.widths.slice(0, asked.column).reduce((sum, each) => sum + each, 0)
+  const to = from + (asked.widths[asked.column] ?? 0)
+  if (from < asked.left || to - from > asked.width) return from
+  return Math.max(asked.left, to - asked.width)
+}
+
 /** Return a width in pixels for texts of a column. */
 export function widthFor(name: string, texts: readonly string[]): number {
   const longest = texts.reduce((most, each) => Math.max(most, each.length), 0)

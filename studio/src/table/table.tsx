@@ -1,8 +1,8 @@
 /** Table: rows that scroll, however many there are; only those in sight are drawn. */
 
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { formatCount } from '../look/format.ts'
-import { moveCell, placeRows, type Cell } from './rows.ts'
+import { moveCell, placeRows, scrollTo, type Cell } from './rows.ts'
 import './table.css'
 
 const ROW = 28
@@ -45,6 +45,11 @@ export function VirtualTable({ label, columns, count, text, selected, select }: 
     if (from < box.scrollTop) box.scrollTop = from
     else if (from + ROW * 2 > box.scrollTop + box.clientHeight) box.scrollTop = from + ROW * 2 - box.clientHeight
   }, [selected?.row])
+  useEffect(() => {
+    const box = element.current
+    if (box === null || selected === null) return
+    box.scrollLeft = scrollTo({ widths: columns.map((each) => each.width), column: selected.column, left: box.scrollLeft, width: box.clientWidth })
+  }, [selected?.column])
   const press = (event: KeyboardEvent): void => {
     const next = moveCell(selected ?? { row: -1, column: 0 }, event.key, { rows: count, columns: columns.length, page: Math.max(1, Math.floor(height / ROW) - 2), isFar: event.ctrlKey || event.metaKey })
     if (next === null) return
@@ -52,7 +57,8 @@ export function VirtualTable({ label, columns, count, text, selected, select }: 
     select(next)
   }
   const width = columns.reduce((sum, each) => sum + each.width, 0)
-  const id = (row: number, column: number): string => `cell-${row}-${column}`
+  const name = useId()
+  const id = (row: number, column: number): string => `${name}-${row}-${column}`
   return (
     <>
     <div

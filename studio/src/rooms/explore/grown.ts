@@ -109,14 +109,19 @@ export function draw(start: { node: NodeName; label: string } | null, fetched: r
   return { nodes: [...nodes.values()], edges: [...edges.values()] }
 }
 
-function literal(value: unknown): string {
-  return typeof value === 'string' ? JSON.stringify(value) : String(value)
+/** Return a value as a query writes it; integers that a number cannot hold come as texts. */
+function literal(value: unknown, type: string): string {
+  if (typeof value !== 'string' || /^[IU]\d+\??$/.test(type)) return String(value)
+  // The language has no names for these two.
+  const text = JSON.stringify(value).replace(/\\(.)/g, (escape, char: string) => (char === 'b' ? '\\u0008' : char === 'f' ? '\\u000c' : escape))
+  if (type.startsWith('DateTime')) return `datetime(${text})`
+  return type.startsWith('Date') ? `date(${text})` : text
 }
 
 /** Return the query that answers with a node and its neighbours of one group, or with the node alone. */
 export function queryOf(type: NodeType, properties: Row, group: { edge: string; direction: Direction; type: string } | null): string | null {
   if (type.key.length === 0) return null
-  const key = type.key.map((name) => `${name}: ${literal(properties[name])}`).join(', ')
+  const key = type.key.map((name) => `${name}: ${literal(properties[name], type.properties.find((each) => each.name === name)?.type ?? '')}`).join(', ')
   const start = `$n: ${type.name} { ${key} }`
   if (group === null) return `match { ${start} }\nreturn { $n.* }`
   const edge = edgeWord(group.edge)

@@ -1,6 +1,6 @@
 /** Explore: find nodes by words and meaning, open them, follow their edges on a canvas, and go back in time. */
 
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Client } from '../../api/client.ts'
 import type { Commit, Hit, Hits, Neighbor, Neighbors, Row, Rows } from '../../api/shapes.ts'
 import { GraphCanvas } from '../../graph/canvas.tsx'
@@ -37,10 +37,19 @@ function useTyped(): [string, string, (text: string) => void] {
   const { address, go } = useStudio()
   const asked = address.extra['q'] ?? ''
   const [typed, setTyped] = useState(asked)
-  useEffect(() => setTyped(asked), [asked])
+  const written = useRef(asked)
+  useEffect(() => {
+    // What was typed here is in the address a moment later; more may have been typed since.
+    if (asked === written.current) return
+    written.current = asked
+    setTyped(asked)
+  }, [asked])
   useEffect(() => {
     if (typed === asked) return
-    const timer = setTimeout(() => go({ extra: { q: typed || null } }, { replace: true }), PAUSE_MILLIS)
+    const timer = setTimeout(() => {
+      written.current = typed
+      go({ extra: { q: typed || null } }, { replace: true })
+    }, PAUSE_MILLIS)
     return () => clearTimeout(timer)
   }, [typed])
   return [asked, typed, setTyped]
@@ -82,7 +91,7 @@ function Found({ selected, select }: { selected: NodeName | null; select: (node:
       {found.error !== null ? <Failure error={found.error} retry={found.retry} /> : null}
       {key === null ? <Empty title="Find a node">Type some words, or choose a type to see its first nodes.</Empty> : null}
       {key !== null && found.value === null && found.error === null ? <Loading what="what was found" /> : null}
-      {found.value?.hits.length === 0 ? <Empty title="Nothing was found">Try other words, or fewer of them.</Empty> : null}
+      {found.value?.hits.length === 0 ? <Empty title="Nothing was found">{asked ? 'Try other words, or fewer of them.' : `There is no ${type} here yet.`}</Empty> : null}
       <ul class="plain cards">
         {found.value?.hits.map((each) => (
           <li key={keyOfNode([each.type, each.id])}>

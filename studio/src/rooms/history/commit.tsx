@@ -103,7 +103,7 @@ function Undo({ commit, close }: { commit: Commit; close: () => void }) {
   const undo = async (): Promise<void> => {
     setState({ isRunning: true, error: null })
     try {
-      const done = await client.post<Reverted>('/revert', { ...body, ...(message ? { message } : {}) }, { key: crypto.randomUUID() })
+      const done = await client.write<Reverted>('/revert', { ...body, ...(message ? { message } : {}) })
       close()
       refresh()
       if (done.commit !== null) go({ commit: null, extra: { open: done.commit } })

@@ -1,10 +1,10 @@
 /** History: the commits of a branch, or of all, as a drawing; each opens as what it changed and can be undone. */
 
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Commit, Tag } from '../../api/shapes.ts'
 import { COLOURS } from '../../look/colours.ts'
 import { Empty, Failure, Id, Loading, When } from '../../look/parts.tsx'
-import { useAsked, useStudio } from '../../shell/studio.tsx'
+import { isOver, useAsked, useStudio } from '../../shell/studio.tsx'
 import { CommitView } from './commit.tsx'
 import { layLanes, sortCommits, type LaneRow } from './lanes.ts'
 import './history.css'
@@ -21,8 +21,8 @@ interface Found {
   hasMore: boolean
 }
 
-function useCommits(branches: string[], limit: number) {
-  return useAsked(branches.length ? `history ${limit} ${branches.join('\n')}` : null, async (client, signal): Promise<Found> => {
+function useCommits(graph: string | null, branches: string[], limit: number) {
+  const asked = useAsked(branches.length ? `history ${limit} ${branches.join('\n')}` : null, async (client, signal): Promise<Found> => {
     const pages = await Promise.all(branches.map((branch) => client.get<{ commits: Commit[]; cursor: string | null }>('/commits', { branch, limit }, { signal })))
     const heads = new Map<string, string[]>()
     pages.forEach((page, at) => {
@@ -31,6 +31,12 @@ function useCommits(branches: string[], limit: number) {
     })
     return { commits: sortCommits(pages.flatMap((page) => page.commits)), heads, hasMore: pages.some((page) => page.cursor !== null) }
   })
+  // The commits stay, and the reader among them, while the older ones are on their way.
+  const where = `${graph ?? ''} ${branches.join('\n')}`
+  const last = useRef<{ where: string; found: Found } | null>(null)
+  if (asked.value !== null) last.current = { where, found: asked.value }
+  else if (isOver(asked.error)) last.current = null
+  return { ...asked, value: asked.value ?? (last.current?.where === where ? last.current.found : null) }
 }
 
 export default function History() {
@@ -41,7 +47,7 @@ export default function History() {
   const branches = useAsked(isAll ? 'branch names' : null, (client, signal) => client.get<{ branches: string[] }>('/branches', { limit: MOST_BRANCHES + 1 }, { signal }))
   const names = isAll ? (branches.value?.branches.slice(0, MOST_BRANCHES) ?? []) : [address.branch]
   const shown = isAll && !names.includes(address.branch) && names.length ? [...names, address.branch] : names
-  const asked = useCommits(shown, limit)
+  const asked = useCommits(address.graph, shown, limit)
   const tags = useAsked('tags', (client, signal) => client.get<{ tags: Tag[] }>('/tags', { limit: 10_000 }, { signal }))
   const opened = address.extra['open'] ?? null
   const lanes = useMemo(() => layLanes(asked.value?.commits ?? []), [asked.value])

@@ -74,7 +74,7 @@ export default function Live() {
       <div class="row spread">
         <div class="row" role="status">
           <span class={`light ${isHeld ? 'held' : line}`} aria-hidden="true" />
-          <span>{isHeld ? 'Paused' : line === 'joined' ? `Listening to ${address.branch}` : line === 'joining' ? 'Connecting' : 'Connection lost; trying again'}</span>
+          <span>{isHeld ? 'Paused' : line === 'joined' ? `Listening to ${address.branch}` : line === 'joining' ? 'Connecting' : error !== null ? 'Not listening' : 'Connection lost; trying again'}</span>
           <span class="soft">{counted(state.total, 'commit')} so far</span>
         </div>
         <div class="row">

@@ -145,6 +145,7 @@ export default function Query() {
   const [asked, setAsked] = useState<Question[]>(() => readAsked(localStorage))
   const running = useRef<AbortController | null>(null)
   const answeredFor = useRef('')
+  const current = useRef('')
   const { lint, of, error: lintError } = useLint(text)
   const queries = lint?.queries ?? []
   const query: QuerySummary | undefined = queries.find((each) => each.name === address.extra['name']) ?? queries[0]
@@ -158,6 +159,15 @@ export default function Query() {
 
   const where = `${address.graph ?? ''} ${address.branch} ${address.commit ?? ''}`
   const question = [where, text, query?.name, address.extra['params']].join('\n')
+  current.current = question
+  const lookedAt = useRef(where)
+  useEffect(() => {
+    if (lookedAt.current === where) return
+    lookedAt.current = where
+    // What was true there is no answer for here.
+    running.current?.abort()
+    setAnswer({ kind: 'none' })
+  }, [where])
 
   const run = async (mode: Mode): Promise<void> => {
     running.current?.abort()
@@ -187,7 +197,7 @@ export default function Query() {
     }
 
     async function applied(): Promise<Answer> {
-      const receipt = await client.post<Receipt>('/change', { ...body, branch: address.branch, ...(message ? { message } : {}) }, { signal: stop.signal, key: crypto.randomUUID() })
+      const receipt = await client.write<Receipt>('/change', { ...body, branch: address.branch, ...(message ? { message } : {}) }, { signal: stop.signal })
       setMessage('')
       studio.refresh()
       return { kind: 'applied', receipt }
@@ -195,7 +205,8 @@ export default function Query() {
   }
 
   const remember = (made: Answer, millis: number): void => {
-    if (!isChange) setExtra({ run: '1' })
+    // Meanwhile another question may have been typed; that one was not asked.
+    if (!isChange && current.current === question) setExtra({ run: '1' })
     const entry: Question = { graph: address.graph ?? '', text, name: query?.name ?? null, params: typed, at: Date.now(), rows: made.kind === 'rows' ? made.rows.row_count : null, millis }
     const list = withQuestion(readAsked(localStorage), entry)
     keepAsked(localStorage, list)

@@ -87,7 +87,7 @@ function Stored({ query }: { query: StoredQuery }) {
     try {
       const path = `/queries/${encodeURIComponent(query.name)}`
       if (isChange) {
-        const receipt = await client.post<Receipt>(path, { params: parsed.values, branch: address.branch }, { key: crypto.randomUUID() })
+        const receipt = await client.write<Receipt>(path, { params: parsed.values, branch: address.branch })
         setAnswer({ kind: 'applied', receipt })
         refresh()
       } else {

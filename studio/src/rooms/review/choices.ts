@@ -27,6 +27,10 @@ export function conflictKey(conflict: Conflict): string {
   return JSON.stringify([conflict.type_name, conflict.row_id, conflict.property, conflict.kind])
 }
 
+function propertyKey(key: string): string {
+  return JSON.stringify((JSON.parse(key) as unknown[]).slice(0, 3))
+}
+
 function without<T>(all: Readonly<Record<string, T>>, key: string, value: T | null): Record<string, T> {
   const { [key]: _, ...rest } = all
   return value === null ? rest : { ...rest, [key]: value }
@@ -48,8 +52,14 @@ export function choose(choices: Choices, scope: Scope, choice: Choice | null): C
       const properties = Object.fromEntries(Object.entries(choices.properties).filter(([key]) => JSON.stringify((JSON.parse(key) as unknown[]).slice(0, 2)) !== row))
       return { ...choices, rows: without(choices.rows, row, side), properties }
     }
-    case 'property':
-      return { ...choices, properties: without(choices.properties, conflictKey(scope.conflict), choice) }
+    case 'property': {
+      // A value settles all that is wrong with a property, so that no other choice for it counts beside it.
+      const key = conflictKey(scope.conflict)
+      const about = propertyKey(key)
+      const isBeside = (other: string, known: Choice): boolean => other !== key && propertyKey(other) === about && ('value' in known || (choice !== null && 'value' in choice))
+      const rest = Object.fromEntries(Object.entries(choices.properties).filter(([other, known]) => !isBeside(other, known)))
+      return { ...choices, properties: without(rest, key, choice) }
+    }
   }
 }
 
@@ -97,4 +107,11 @@ export function grouped(conflicts: readonly Conflict[]): TypeConflicts[] {
 export function joined(first: readonly Conflict[], left: readonly Conflict[]): Conflict[] {
   const known = new Set(first.map(conflictKey))
   return [...first, ...left.filter((each) => !known.has(conflictKey(each)))]
+}
+
+/** Return the conflicts to show: those that there were at first, and of those that choices raised what is left or has a choice of its own. */
+export function shownOf(first: readonly Conflict[], raised: readonly Conflict[], left: readonly Conflict[], choices: Choices): Conflict[] {
+  const open = new Set(left.map(conflictKey))
+  const isShown = (each: Conflict): boolean => open.has(conflictKey(each)) || choices.properties[conflictKey(each)] !== undefined
+  return joined(joined(first, left), raised.filter(isShown))
 }

@@ -78,7 +78,7 @@ function One({ conflict, choices, choose, left, sides }: Shared & { conflict: Co
   const name = useId()
   const chosen = choiceOf(choices, conflict)
   const isLeft = left.has(conflictKey(conflict))
-  const pick = (choice: Choice): void => choose({ for: 'property', conflict }, choice)
+  const pick = (choice: Choice | null): void => choose({ for: 'property', conflict }, choice)
   const taken = chosen !== null && 'take' in chosen ? chosen.take : null
   return (
     <fieldset class="one-conflict" data-state={isLeft ? 'left' : 'settled'}>
@@ -113,7 +113,7 @@ function One({ conflict, choices, choose, left, sides }: Shared & { conflict: Co
 }
 
 /** A value of neither side, typed by a person and read by the type of its property. */
-function Third({ conflict, property, name, chosen, pick }: { conflict: Conflict; property: string; name: string; chosen: Choice | null; pick: (choice: Choice) => void }) {
+function Third({ conflict, property, name, chosen, pick }: { conflict: Conflict; property: string; name: string; chosen: Choice | null; pick: (choice: Choice | null) => void }) {
   const { place } = useStudio()
   const types = [...(place.value?.schema.nodes ?? []), ...(place.value?.schema.edges ?? [])]
   const declared = types.find((each) => each.name === conflict.type_name)?.properties.find((each) => each.name === property)
@@ -127,7 +127,9 @@ function Third({ conflict, property, name, chosen, pick }: { conflict: Conflict;
     const parsed = parseParameters([{ name: property, type: declared.type, required: true }], { [property]: text })
     const wrong = parsed.problems[property]
     setProblem(wrong ?? null)
+    // An earlier value must not be taken while another one, which is wrong, stands in the field.
     if (wrong === undefined) pick({ value: parsed.values[property] })
+    else if (isChosen) pick(null)
   }
   return (
     <div class="side">

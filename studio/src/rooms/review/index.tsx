@@ -1,7 +1,8 @@
 /** Review: what a branch would change, what keeps it from going in, and the buttons that decide. */
 
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../../api/client.ts'
+import { parseJson, writeJson } from '../../api/json.ts'
 import type { BranchStatus, Config, Conflict, FoundReview, Merged } from '../../api/shapes.ts'
 import { StatsLine } from '../../changes/change.tsx'
 import { Differences } from '../../changes/differences.tsx'
@@ -9,8 +10,9 @@ import { askStats } from '../../changes/fetch.ts'
 import { counted } from '../../look/format.ts'
 import { Empty, Failure, Id, Loading, When } from '../../look/parts.tsx'
 import { MAIN } from '../../shell/address.ts'
+import { useKept } from '../../shell/kept.ts'
 import { useAsked, useStudio } from '../../shell/studio.tsx'
-import { choose, conflictKey, joined, mergeFields, NONE, type Choices } from './choices.ts'
+import { choose, conflictKey, joined, mergeFields, NONE, shownOf, type Choices } from './choices.ts'
 import { Conflicts } from './conflicts.tsx'
 import { StateBadge, Talk } from './talk.tsx'
 import './review.css'
@@ -71,22 +73,35 @@ function Waiting({ into }: { into: string }) {
 }
 
 function usePreview(branch: string, into: string) {
-  const [choices, setChoices] = useState<Choices>(NONE)
+  const [choices, setChoices] = useKept<Choices>(`choices ${branch} ${into}`, NONE)
+  const [raised, setRaised] = useState<readonly Conflict[]>([])
   const asks = { source: branch, target: into, preview: true }
   const first = useAsked(`preview ${branch} ${into}`, (client, signal) => client.post<Merged>('/branches/merge', asks, { signal }))
   const whole = first.value?.merge_conflicts ?? []
   const [settledFields, setSettledFields] = useState('')
-  const fields = choices === NONE ? '' : JSON.stringify(mergeFields(choices, whole))
+  const fields = choices === NONE ? '' : writeJson(mergeFields(choices, joined(whole, raised)))
   useEffect(() => {
     const timer = setTimeout(() => setSettledFields(fields), PAUSE_MILLIS)
     return () => clearTimeout(timer)
   }, [fields])
   const checked = useAsked(settledFields === '' ? null : `checked ${branch} ${into} ${settledFields}`, (client, signal) =>
-    client.post<Merged>('/branches/merge', { ...asks, ...(JSON.parse(settledFields) as Record<string, unknown>) }, { signal }),
+    client.post<Merged>('/branches/merge', { ...asks, ...(parseJson(settledFields) as Record<string, unknown>) }, { signal }),
   )
   const isChecking = fields !== settledFields || checked.isLoading
   const left: readonly Conflict[] | null = fields === '' ? (first.value === null ? null : whole) : isChecking ? null : (checked.value?.merge_conflicts ?? null)
-  return { first, checked, choices, setChoices, whole, left, fields, isChecking }
+  // What the server found last stays on the page while it is asked again.
+  const last = useRef<readonly Conflict[]>([])
+  if (left !== null) last.current = left
+  useEffect(() => {
+    if (left !== null) setRaised((old) => (joined(old, left).length === old.length ? old : joined(old, left)))
+  }, [left])
+  useEffect(() => setRaised([]), [first.value?.ours_commit, first.value?.theirs_commit])
+  // What was chosen for a merge that is done says nothing about the next one.
+  const isIn = first.value?.outcome === 'already_up_to_date'
+  useEffect(() => {
+    if (isIn) setChoices(NONE)
+  }, [isIn])
+  return { first, checked, choices, setChoices, conflicts: shownOf(whole, raised, last.current, choices), left, last: last.current, fields }
 }
 
 function ReviewOf({ branch, into }: { branch: string; into: string }) {
@@ -96,9 +111,9 @@ function ReviewOf({ branch, into }: { branch: string; into: string }) {
   const target = useAsked(`config ${into}`, (_, signal) => root.get<Config>('/studio/config.json', { graph: address.graph, branch: into }, { signal }))
   const may = (action: string): boolean => target.value?.may.includes(action) ?? false
   const merge = preview.first.value
-  const conflicts = useMemo(() => joined(preview.whole, preview.left ?? []), [preview.whole, preview.left])
+  const { conflicts } = preview
   const left = preview.left === null ? null : preview.left.length
-  const keys = new Set((preview.left ?? conflicts).map(conflictKey))
+  const keys = new Set(preview.last.map(conflictKey))
   if (preview.first.error !== null) return <Failure error={preview.first.error} retry={preview.first.retry} />
   if (merge === null) return <Loading what={`what ${branch} would change`} lines={8} />
   return (
@@ -110,7 +125,7 @@ function ReviewOf({ branch, into }: { branch: string; into: string }) {
           </h1>
           <div class="row">
             <StateBadge state={found.value?.review?.state ?? null} />
-            <OutcomeLine merge={merge} left={left} total={conflicts.length} />
+            <OutcomeLine merge={merge} left={left} total={conflicts.length} isFailed={preview.checked.error !== null} />
             <StatsLine stats={merge.stats} />
           </div>
         </div>
@@ -131,9 +146,9 @@ function ReviewOf({ branch, into }: { branch: string; into: string }) {
             isLoading={preview.first.isLoading}
             mayMerge={may('branch_merge')}
             send={async (message) => {
-              const chosen = preview.fields === '' ? {} : (JSON.parse(preview.fields) as Record<string, unknown>)
+              const chosen = preview.fields === '' ? {} : (parseJson(preview.fields) as Record<string, unknown>)
               const standing = { expect: merge.ours_commit, expect_source: merge.theirs_commit }
-              await client.post<Merged>('/branches/merge', { source: branch, target: into, ...standing, ...chosen, ...(message ? { message } : {}) }, { key: crypto.randomUUID() })
+              await client.write<Merged>('/branches/merge', { source: branch, target: into, ...standing, ...chosen, ...(message ? { message } : {}) })
             }}
             merged={refresh}
             again={() => {
@@ -148,9 +163,10 @@ function ReviewOf({ branch, into }: { branch: string; into: string }) {
   )
 }
 
-function OutcomeLine({ merge, left, total }: { merge: Merged; left: number | null; total: number }) {
+function OutcomeLine({ merge, left, total, isFailed }: { merge: Merged; left: number | null; total: number; isFailed: boolean }) {
   if (merge.outcome === 'already_up_to_date') return <span class="soft">nothing new</span>
   if (total === 0) return <span class="added">no conflicts</span>
+  if (isFailed) return <span class="removed">not checked</span>
   if (left === null) return <span class="soft" role="status">asking the server…</span>
   return (
     <span role="status" class={left ? 'conflict' : 'added'}>

@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks'
 import type { Review, ReviewEvent, ReviewState } from '../../api/shapes.ts'
 import { Failure, Id, When } from '../../look/parts.tsx'
+import { useKept } from '../../shell/kept.ts'
 import { useStudio } from '../../shell/studio.tsx'
 
 const WORDS: Record<ReviewState, string> = { open: 'open', changes_asked: 'changes asked', approved: 'approved', merged: 'merged' }
@@ -15,12 +16,12 @@ export function StateBadge({ state }: { state: ReviewState | null }) {
 
 export function Talk({ review, branch, into, head, mayDecide, mayComment, done }: { review: Review | null; branch: string; into: string; head: string; mayDecide: boolean; mayComment: boolean; done: () => void }) {
   const { client } = useStudio()
-  const [message, setMessage] = useState('')
+  const [message, setMessage] = useKept(`words ${branch} ${into}`, '')
   const [state, setState] = useState<{ isRunning: boolean; error: unknown }>({ isRunning: false, error: null })
   const say = async (path: string, more: Record<string, unknown>): Promise<void> => {
     setState({ isRunning: true, error: null })
     try {
-      await client.post(path, { branch, into, expect: head, ...(message.trim() ? { message: message.trim() } : {}), ...more }, { key: crypto.randomUUID() })
+      await client.write(path, { branch, into, expect: head, ...(message.trim() ? { message: message.trim() } : {}), ...more })
       setMessage('')
       setState({ isRunning: false, error: null })
       done()
