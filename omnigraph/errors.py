@@ -45,7 +45,7 @@
     │   └── MergeConflictsError   both sides of a merge changed the same values differently
     ├── DeniedError               the policy does not allow the action; nothing was done
     ├── StorageError              the disk or object store failed; nothing was done
-    ├── OutcomeUnknownError       the store failed; the write may or may not have landed
+    ├── OutcomeUnknownError       nobody can tell whether the write landed
     ├── SparkError                Spark cannot start, or a job on it failed; nothing was done
     ├── EmbeddingError            a text could not be embedded; nothing was done
     │   └── EmbeddingModelError   the vectors that are there were made by another model
@@ -75,6 +75,9 @@ from omnigraph.span import Source, Span, show_span
 _MOST_CONFLICTS = 20
 _MOST_PROBLEMS = 50
 _LONGEST_VALUE = 80
+_BESIDE = (
+    "nothing was changed; add a property or type beside it instead, and fill it with a mutation"
+)
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
@@ -338,9 +341,9 @@ class UnsupportedMigrationError(InputError):
 
     code = "unsupported_migration"
 
-    def __init__(self, changes: Sequence[str]) -> None:
+    def __init__(self, changes: Sequence[str], *, hint: str | None = _BESIDE) -> None:
         more = "" if len(changes) == 1 else f" (and {len(changes) - 1} more)"
-        super().__init__(f"{changes[0]}{more}", hint="nothing was changed")
+        super().__init__(f"{changes[0]}{more}", hint=hint)
         self.changes = tuple(changes)
 
     def render(self) -> str:
@@ -352,7 +355,7 @@ class UnsupportedMigrationError(InputError):
     @classmethod
     def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
         del source
-        return cls(document["unsupported_changes"])
+        return cls(document["unsupported_changes"], hint=document.get("hint"))
 
 
 class DataLossError(InputError):
@@ -445,6 +448,10 @@ class ApprovalNeededError(InputError):
 
 # Records that break rules are counted up to here, and from there on no longer looked for.
 MOST_VIOLATIONS = 100_000
+_OTHER_MODES = (
+    "--mode merge changes rows that exist, --mode replace writes them whole; "
+    'in Python, mode="merge" and mode="replace"'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -504,7 +511,8 @@ class ViolationsError(InputError):
         self.total = min(total, MOST_VIOLATIONS + 1)
         message = first.render().partition(": ")[2]
         more = "" if self.total == 1 else f" (and {self._beyond(1)} more)"
-        super().__init__(f"{message}{more}")
+        exists = any(each.code is Code.EXISTING_KEY for each in self.violations)
+        super().__init__(f"{message}{more}", hint=_OTHER_MODES if exists else None)
 
     def render(self) -> str:
         parts = [violation.render() for violation in self.violations]
@@ -512,6 +520,8 @@ class ViolationsError(InputError):
             parts.append(f"… and {self._beyond(len(self.violations))} more")
         many = "1 violation" if self.total == 1 else f"{self._beyond(0)} violations"
         parts.append(f"{many}; nothing was written")
+        if self.hint is not None:
+            parts.append(f"   = hint: {self.hint}")
         return "\n".join(parts)
 
     def _beyond(self, told: int) -> str:
@@ -786,11 +796,17 @@ class DeniedError(OmniGraphError):
     code = "denied"
 
     def __init__(
-        self, actor: str | None, action: str, branch: str | None = None, *, hint: str | None = None
+        self,
+        actor: str | None,
+        action: str,
+        branch: str | None = None,
+        *,
+        message: str | None = None,
+        hint: str | None = None,
     ) -> None:
         about = f"'{action}'" if branch is None else f"'{action}' on '{branch}'"
         allowed = f"{about} without an actor" if actor is None else f"'{actor}' to {about}"
-        super().__init__(f"the policy does not allow {allowed}", hint=hint)
+        super().__init__(message or f"the policy does not allow {allowed}", hint=hint)
         self.actor = actor
         self.action = action
         self.branch = branch
@@ -813,7 +829,7 @@ class StorageError(OmniGraphError):
 
 
 class OutcomeUnknownError(OmniGraphError):
-    """The store failed during a write, which may or may not have landed."""
+    """The store or the connection failed during a write, which may or may not have landed."""
 
     code = "outcome_unknown"
 
@@ -837,13 +853,19 @@ class EmbeddingModelError(EmbeddingError):
 
 
 class BudgetError(OmniGraphError):
-    """Some work needs more time, rows or memory than its budget allows."""
+    """Some work needs more time, rows or memory than its budget allows.
+
+    `setting` is the limit of a server that it was, if that is not the one of the work.
+    """
 
     code = "budget_exceeded"
 
-    def __init__(self, message: str, *, limit: str, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, limit: str, hint: str | None = None, setting: str | None = None
+    ) -> None:
         super().__init__(message, hint=hint or f"allow more {limit}, or ask for less")
         self.limit = limit
+        self.setting = setting
 
     def to_json(self) -> dict[str, Json]:
         return {**super().to_json(), "limit": self.limit}
@@ -891,7 +913,7 @@ class UnauthorizedError(RemoteError):
     code = "unauthorized"
 
     def render(self) -> str:
-        hint = "set OMNIGRAPH_BEARER_TOKEN, or pass token= in Python"
+        hint = "set OMNIGRAPH_BEARER_TOKEN, `omnigraph login` with a profile, or token= in Python"
         return (
             super().render() if self.hint is not None else f"{super().render()}\n   = hint: {hint}"
         )
@@ -901,6 +923,11 @@ class UnavailableError(OmniGraphError):
     """This release does not support the operation."""
 
     code = "unavailable"
+
+
+def hint_install(extra: str, *others: str) -> str:
+    """Return the command that installs an extra; zsh refuses its brackets without the quotes."""
+    return " ".join(("pip install", f"'omnigraph[{extra}]'", *others))
 
 
 def error_from_json(

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.record import store, stored
+from bench.record import commit_of_tree, store, stored
 
 # Far enough apart that no two parts of a lane meet the same seed.
 SEEDS_OF_A_PART = 1_000_000
@@ -130,7 +130,7 @@ def _run(name: str, share: float, part: int) -> dict[str, Any]:
     return {
         "part": part,
         "passed": passed,
-        "commit": _commit(),
+        "commit": commit_of_tree(),
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": taken,
         "share": share,
@@ -147,19 +147,6 @@ def _environment() -> Iterator[dict[str, str]]:
         return
     with tempfile.TemporaryDirectory(prefix="omnigraph-", dir=MEMORY) as folder:
         yield {**os.environ, "TMPDIR": folder}
-
-
-def _commit() -> str:
-    """Return the commit of the working tree, marked where more than a record has changed."""
-    commit = _git("describe", "--always", "--exclude", "*")
-    changed = _git("status", "--porcelain", "--", ".", ":!bench/results", ":!docs/benchmarks.md")
-    return f"{commit}-dirty" if changed else commit
-
-
-def _git(*command: str) -> str:
-    """Return what a command of Git says."""
-    said = subprocess.run(["git", *command], capture_output=True, text=True, check=True)
-    return said.stdout.strip()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ from xml.sax.saxutils import escape, unescape
 from tests.listening import QuietHandler, QuietServer, address_of, listening
 
 _NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
-_DATE = "2026-01-01T00:00:00.000Z"
+# When what was there from the start was written, in seconds since 1970.
+_LONG_AGO = 1_767_225_600.0
 
 Reply: TypeAlias = tuple[int, bytes, dict[str, str]]
 
@@ -36,6 +37,7 @@ class Bucket:
 
     honours_create: bool = True
     objects: dict[str, bytes] = field(default_factory=dict)
+    written: dict[str, float] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
     loses: Callable[[str], bool] = lambda _: False
     drops: Callable[[str], bool] = lambda _: False
@@ -56,8 +58,12 @@ class Bucket:
         with self.lock:
             if only_new and self.honours_create and key in self.objects:
                 return False
-            self.objects[key] = body
+            self.objects[key], self.written[key] = body, time.time()
             return True
+
+    def date_of(self, key: str) -> float:
+        """Return when an object was written, in seconds since 1970."""
+        return self.written.get(key, _LONG_AGO)
 
     def arrive(self) -> list[bool]:
         """Do the writes that were dropped, and tell which of them were taken."""
@@ -209,7 +215,7 @@ def _read(bucket: Bucket, key: str, wanted: str | None) -> Reply:
         body = bucket.objects.get(key)
     if body is None:
         return 404, b"<Error><Code>NoSuchKey</Code></Error>", {}
-    headers = {"ETag": _etag(body), "Last-Modified": formatdate(0, usegmt=True)}
+    headers = {"ETag": _etag(body), "Last-Modified": formatdate(bucket.date_of(key), usegmt=True)}
     if wanted is None:
         return 200, body, headers | {"Content-Length": str(len(body))}
     first, _, last = wanted.removeprefix("bytes=").partition("-")
@@ -235,7 +241,7 @@ def _listing(bucket: Bucket, query: dict[str, str]) -> Reply:
             if folder > after:
                 entries[folder] = _folder(folder)
         else:
-            entries[key] = _entry(key, size)
+            entries[key] = _entry(key, size, bucket.date_of(key))
     most = min(int(query.get("max-keys", 1000)), 1000)
     page, more = list(entries)[:most], len(entries) > most
     token = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if more else ""
@@ -247,9 +253,10 @@ def _listing(bucket: Bucket, query: dict[str, str]) -> Reply:
     return 200, text.encode(), {"Content-Type": "application/xml"}
 
 
-def _entry(key: str, size: int) -> str:
+def _entry(key: str, size: int, date: float) -> str:
+    told = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(date))
     return (
-        f"<Contents><Key>{escape(key)}</Key><LastModified>{_DATE}</LastModified>"
+        f"<Contents><Key>{escape(key)}</Key><LastModified>{told}</LastModified>"
         f"<ETag>&quot;0&quot;</ETag><Size>{size}</Size></Contents>"
     )
 

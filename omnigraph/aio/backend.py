@@ -5,7 +5,7 @@ from dataclasses import replace
 from threading import Event
 from typing import Any, Self
 
-from omnigraph.aio.calls import current_call
+from omnigraph.aio.calls import Call, current_call
 from omnigraph.api.access import Access
 from omnigraph.api.backend import USUAL, CallOptions, Pin
 from omnigraph.api.local.backend import LocalBackend
@@ -63,21 +63,26 @@ class CancellableBackend:
         self.backend.close()
 
 
-class _EitherEvent(Event):
-    """Set when one of two events is: that of a call, and that which a caller gave."""
+class _CallEvent(Event):
+    """Set when a call is cancelled: that which began the work, or that which reads it later.
 
-    def __init__(self, one: Event, other: Event) -> None:
+    Changes are read by other calls than the one that returned them. The event that a caller gave
+    sets it as well.
+    """
+
+    def __init__(self, begun: Call, given: Event | None) -> None:
         super().__init__()
-        self._both = (one, other)
+        self._begun = begun
+        self._given = given
 
     def is_set(self) -> bool:
-        return any(each.is_set() for each in self._both)
+        reading = current_call() or self._begun
+        given = self._given is not None and self._given.is_set()
+        return given or self._begun.cancelled.is_set() or reading.cancelled.is_set()
 
 
 def _cancellable(options: CallOptions) -> CallOptions:
     call = current_call()
     if call is None:
         return options
-    given = options.cancelled
-    event = call.cancelled if given is None else _EitherEvent(call.cancelled, given)
-    return replace(options, cancelled=event)
+    return replace(options, cancelled=_CallEvent(call, options.cancelled))

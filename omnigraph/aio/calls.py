@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
 from threading import Event, Lock
@@ -24,11 +25,13 @@ _CURRENT: ContextVar["Call | None"] = ContextVar("omnigraph_call", default=None)
 class Call:
     """A call on its way: what ends when its task is cancelled.
 
-    Engines look at `cancelled`; a request that a server is answering is a future.
+    Engines look at `cancelled`; a request that a server is answering is a future. A call that
+    `completes` begins all the same and breaks off no request, and only engines stop.
     """
 
     def __init__(self) -> None:
         self.cancelled = Event()
+        self.completes = False
         self._lock = Lock()
         self._awaited: Future[Any] | None = None
 
@@ -37,7 +40,7 @@ class Call:
         with self._lock:
             self.cancelled.set()
             awaited = self._awaited
-        if awaited is not None:
+        if awaited is not None and not self.completes:
             awaited.cancel()
 
     def result(self, future: "Future[T]") -> T:
@@ -45,7 +48,7 @@ class Call:
         with self._lock:
             self._awaited = future
             is_over = self.cancelled.is_set()
-        if is_over:
+        if is_over and not self.completes:
             future.cancel()
         try:
             return future.result()
@@ -56,7 +59,7 @@ class Call:
     def carry(self, work: Callable[[], T]) -> T:
         """Run some work as part of this call."""
         _CURRENT.set(self)
-        if self.cancelled.is_set():
+        if self.cancelled.is_set() and not self.completes:
             raise CancelledError("the call was cancelled")
         return work()
 
@@ -105,8 +108,8 @@ class Calls:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
             call.cancel()
-            if not begun.cancel():
-                await asyncio.wait([done])
+            if call.completes or not begun.cancel():
+                await _end_of(done)
                 done.exception()
             raise
 
@@ -115,6 +118,13 @@ class Calls:
         await self.run(close)
         if self._connections is not None:
             await self._connections.aclose()
+
+
+async def _end_of(done: "asyncio.Future[Any]") -> None:
+    """Wait for the end of a call, also when its task is cancelled once more meanwhile."""
+    while not done.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([done])
 
 
 class Pending(Awaitable[T_co]):

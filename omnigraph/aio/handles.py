@@ -33,10 +33,12 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.view import View
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
+from omnigraph.spark.deadline import TimeKeywords
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.history.retention import GRACE
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.write.load.keywords import AgainKeywords, BulkKeywords, LoadKeywords
 from omnigraph.write.receipt import Receipt
 from omnigraph.write.resolved import Choice
 
@@ -51,9 +53,9 @@ if TYPE_CHECKING:
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.data.result import Result
     from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
-    from omnigraph.export.export import ExportKeywords, ExportResult
-    from omnigraph.maintain.backup import BackupKeywords
-    from omnigraph.maintain.optimize import OptimizeKeywords
+    from omnigraph.export.export import ExportResult
+    from omnigraph.export.keywords import ExportKeywords
+    from omnigraph.maintain.keywords import BackupKeywords, OptimizeKeywords
     from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
     from omnigraph.merge.blamed import Blamed
     from omnigraph.merge.conflict import Resolutions, Side
@@ -71,11 +73,9 @@ if TYPE_CHECKING:
     from omnigraph.read.neighbors import Direction, Neighborhood
     from omnigraph.report.page import ShownChanges
     from omnigraph.spark.choice import Engine
-    from omnigraph.spark.deadline import TimeKeywords
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.settings import SparkSettings
     from omnigraph.write.load.loaded import Ingested, Loaded
-    from omnigraph.write.load.options import BulkKeywords, LoadKeywords
     from omnigraph.write.load.sources.inputs import Data
     from omnigraph.write.receipt import Receipt
     from omnigraph.write.resolved import Resolved
@@ -540,7 +540,7 @@ class AsyncBranch(AsyncView):
         """
         return await self._calls.run(self._handle.load, data, type=type, **how)
 
-    async def embed_again(self, *types: str, **how: Unpack[LoadKeywords]) -> Loaded:
+    async def embed_again(self, *types: str, **how: Unpack[AgainKeywords]) -> Loaded:
         """Make all vectors of types anew, of all that have `@embed` without one, as one commit.
 
         They are made by the model that is chosen now, which queries and changes have to use then.
@@ -1050,7 +1050,7 @@ class AsyncGraph(Handle[Graph]):
         return await self._calls.run(self._handle.load, data, branch=branch, type=type, **how)
 
     async def embed_again(
-        self, *types: str, branch: str = MAIN, **how: Unpack[LoadKeywords]
+        self, *types: str, branch: str = MAIN, **how: Unpack[AgainKeywords]
     ) -> Loaded:
         """Make all vectors of types anew; see `Branch.embed_again`."""
         return await self._calls.run(self._handle.embed_again, *types, branch=branch, **how)

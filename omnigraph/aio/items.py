@@ -77,6 +77,7 @@ class AsyncItems(AsyncIterator[T]):
     async def aclose(self) -> None:
         """Let go of what was not read; there are no more items then."""
         self._ready.clear()
+        self._failed = None
         await self._calls.run(self._close)
 
     def _more(self) -> deque[T]:
@@ -243,7 +244,11 @@ def changes_of(calls: Calls, each: CommitChanges) -> AsyncCommitChanges:
 
 
 class AsyncBlock(Generic[T, H]):
-    """An `async with` block over one that blocks at its ends; `wrap` is what it hands over."""
+    """An `async with` block over one that blocks at its ends; `wrap` is what it hands over.
+
+    Neither end is broken off: what a server began would stay open, and nobody could say whether
+    it was done.
+    """
 
     def __init__(
         self,
@@ -258,7 +263,8 @@ class AsyncBlock(Generic[T, H]):
 
     async def __aenter__(self) -> T:
         try:
-            return self._wrap(await self._calls.run(self._enter))
+            call = Call()
+            return self._wrap(await self._calls.run_in(call, partial(self._enter, call)))
         except BaseException as error:
             # Whoever is cancelled meanwhile leaves nothing that was begun.
             if self._begun is not None:
@@ -272,9 +278,13 @@ class AsyncBlock(Generic[T, H]):
         trace: TracebackType | None,
     ) -> bool | None:
         assert self._begun is not None
-        return await self._calls.run(self._begun.__exit__, kind, error, trace)
+        call = Call()
+        call.completes = True
+        return await self._calls.run_in(call, partial(self._begun.__exit__, kind, error, trace))
 
-    def _enter(self) -> H:
+    def _enter(self, call: Call) -> H:
+        # Before its turn comes, a call may still be given up.
+        call.completes = True
         block = self._begin()
         entered = block.__enter__()
         self._begun = block

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from omnigraph.api.registry import QueryFiles
-    from omnigraph.maintain.backup import BackupKeywords
+    from omnigraph.maintain.keywords import BackupKeywords
     from omnigraph.policy.actions import Decider
     from omnigraph.query.stored import StoredQueries
 

@@ -9,6 +9,7 @@ algorithms  what the shape of a graph says of its nodes, one method for each alg
 computed    the rows of an algorithm, which can become a property of nodes
 queries     the stored queries of a branch or commit, each a function of its parameters
 registry    the files of stored queries, read and checked together
+keywords    a call refuses those that it does not take
 texts       queries and schemas as a caller hands them over: a Path is a file, a str the text
 operation   a request as a value: its fields, its route, and how its result travels
 operations  every request that a graph takes, as values, one module for each family

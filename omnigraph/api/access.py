@@ -14,16 +14,19 @@ from omnigraph.data.derived.disk import DiskCache
 from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import (
     BranchNotFoundError,
-    CommitNotFoundError,
     DataLossError,
     DeniedError,
     HeadMovedError,
     InputError,
     MergeConflictsError,
     NotFoundError,
+    OmniGraphError,
     RunNotFoundError,
     SchemaConflictError,
+    SchemaError,
+    TableNotFoundError,
     TagNotFoundError,
+    UnsupportedMigrationError,
     ViolationsError,
 )
 from omnigraph.frozen import dataclass
@@ -36,7 +39,7 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.history import history
 from omnigraph.versioning.history.short_ids import find_short, is_short
-from omnigraph.versioning.names import TAG, is_system, normalize_name
+from omnigraph.versioning.names import TAG, is_system, no_commit, no_place, normalize_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -179,7 +182,16 @@ class Access:
         tagged = self._tagged(normalize_name(place))
         if tagged is not None and self._container(tagged, action) is not None:
             return self.repository.pin(self.commit(tagged, action))
-        return self.standing(place, action)
+        try:
+            return self.standing(place, action)
+        except BranchNotFoundError:
+            raise no_place(place) from None
+
+    def pin_newest(self, action: Action) -> Snapshot | None:
+        """Pin the newest commit of all branches to which the actor may do this, if there is one."""
+        at = self.repository.manifest.newest()
+        newest = max((head.commit for head in self._heads(action, at)), default=None)
+        return None if newest is None else self.repository.pin(self.repository.commit(newest))
 
     def branch_name(self, place: str) -> str | None:
         """Return the name of the branch that a place is; None for a tag or a commit."""
@@ -197,7 +209,7 @@ class Access:
         if branch is None and action is not Action.READ:
             branch = self._container(commit_id, Action.READ)
         if branch is None:
-            raise self._unseen(CommitNotFoundError(f"no commit '{commit_id}'"))
+            raise self._unseen(no_commit(commit_id))
         self.allow(action, branch)
         return self.repository.commit(commit_id)
 
@@ -245,22 +257,56 @@ class Access:
     def expecting(self, branch: str, action: Action, expect: str | None) -> Iterator[None]:
         """Change a branch that the actor may do this to, where it stands at `expect`.
 
-        Where it stands instead, which of its rows break a rule of a new schema, and how many that
-        would hide, is shown only to an actor who may read it.
+        Where it stands instead, which of its rows break a rule, and why a new schema does not fit
+        the one that it has, is shown only to an actor who may read it.
         """
         self.check(branch, action)
         try:
             yield
         except HeadMovedError as moved:
-            if expect is None or self.may(Action.READ, self._name_of(branch, action)):
+            if expect is None or self.shows(branch, action):
                 raise
             message = f"'{branch}' does not stand at {expect}"
             raise HeadMovedError(message, hint=moved.hint) from None
-        except (ViolationsError, DataLossError):
-            name = self._name_of(branch, action)
-            if action is Action.SCHEMA_APPLY and not self.may(Action.READ, name):
-                raise DeniedError(self.actor, Action.READ, name) from None
+        except (ViolationsError, DataLossError, UnsupportedMigrationError, SchemaError) as broken:
+            if self.shows(branch, action):
+                raise
+            if action is Action.SCHEMA_APPLY:
+                raise self._misfit(broken, self._name_of(branch, action)) from None
+            if isinstance(broken, ViolationsError):
+                from omnigraph.write.unseen import unseen
+
+                raise unseen(broken) from None
             raise
+
+    def _misfit(self, broken: OmniGraphError, branch: str) -> OmniGraphError:
+        """Return what is told of a schema that does not fit to who may not read the branch.
+
+        What is wrong with its text alone tells nothing of the branch.
+        """
+        if isinstance(broken, SchemaError) and broken.source is not None:
+            from omnigraph.schema.compile import compile_schema
+
+            try:
+                compile_schema(broken.source)
+            except SchemaError as own:
+                return own
+        return DeniedError(self.actor, Action.READ, branch)
+
+    @contextmanager
+    def maintaining(self) -> Iterator[None]:
+        """Guard care for the whole graph; a hint names nothing of it to who may not read all."""
+        self.allow(Action.ADMIN)
+        try:
+            yield
+        except (BranchNotFoundError, TableNotFoundError) as missing:
+            if self.may(Action.READ, None):
+                raise
+            raise type(missing)(missing.message) from None
+
+    def shows(self, branch: str, action: Action) -> bool:
+        """Return whether the actor may read a branch that they may do this to."""
+        return self.policy is None or self.may(Action.READ, self._name_of(branch, action))
 
     def _name_of(self, branch: str, action: Action) -> str:
         return branch if self.policy is None else self._judged(branch, action)
@@ -332,8 +378,8 @@ class Access:
         every = runs.runs_after(self.repository, after)
         return (each for each in every if self._sees(each, Action.READ))
 
-    def may(self, action: Action, branch: str) -> bool:
-        """Return whether the actor may do this to a branch of a user."""
+    def may(self, action: Action, branch: str | None) -> bool:
+        """Return whether the actor may do this to a branch of a user, or to the whole graph."""
         return self.policy is None or self.policy.decide(self._request(action, branch)).allowed
 
     def _sees(self, record: RunRecord, action: Action) -> bool:

@@ -23,12 +23,14 @@ class CallOptions:
     """How an operation is run, beside what it asks for.
 
     `actor` is who is noted with a change, and `operation_id` lets a repeated one be done once.
+    `new_id` is the id of what is made where no commit is, the same for a repeated request.
     `source` is the text that errors quote, and `pinned` the snapshot that is read. The rest says
     who does the work and how much it may take; None leaves it to the backend.
     """
 
     actor: str | None = None
     operation_id: str | None = None
+    new_id: str | None = None
     source: "Source | None" = None
     pinned: "Snapshot | None" = None
     budget: "Budget | None" = None

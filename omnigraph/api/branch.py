@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.api import operations
 from omnigraph.api.backend import USUAL, Backend, CallOptions
+from omnigraph.api.keywords import check_keywords
 from omnigraph.api.log import Log
 from omnigraph.api.texts import named_query, query_source, schema_source
 from omnigraph.api.view import Place, View, filter_fields, place_of
 from omnigraph.errors import InputError
 from omnigraph.span import Source
+from omnigraph.spark.deadline import TimeKeywords
 from omnigraph.syntax.problems import parse_choice
 from omnigraph.versioning.commit import Commit
+from omnigraph.write.load.keywords import AgainKeywords, BulkKeywords, LoadKeywords
 from omnigraph.write.resolved import Choice
 
 if TYPE_CHECKING:
@@ -26,9 +29,7 @@ if TYPE_CHECKING:
     from omnigraph.merge.compare.change_set import CommitChanges
     from omnigraph.merge.conflict import Resolutions, Side
     from omnigraph.merge.outcome import Merge
-    from omnigraph.spark.deadline import TimeKeywords
     from omnigraph.write.load.loaded import Loaded
-    from omnigraph.write.load.options import BulkKeywords, LoadKeywords
     from omnigraph.write.load.sources.inputs import Data
     from omnigraph.write.receipt import Receipt
     from omnigraph.write.resolved import Resolved
@@ -138,6 +139,7 @@ class Branch(View):
         """
         from omnigraph.write.load.loaded import LoadMode
 
+        check_keywords("load", how, LoadKeywords)
         self._refuse_expect()
         rows = operations.write.Load(
             branch=self.name,
@@ -149,11 +151,12 @@ class Branch(View):
         )
         return self._backend.run(rows, self._working(how, type_name=type))
 
-    def embed_again(self, *types: str, **how: Unpack[LoadKeywords]) -> Loaded:
+    def embed_again(self, *types: str, **how: Unpack[AgainKeywords]) -> Loaded:
         """Make all vectors of types anew, of all that have `@embed` without one, as one commit.
 
         They are made by the model that is chosen now, which queries and changes have to use then.
         """
+        check_keywords("embed_again", how, AgainKeywords)
         self._refuse_expect()
         again = operations.write.EmbedAgain(
             branch=self.name, types=list(types) or None, message=how.get("message", self._message)
@@ -182,6 +185,7 @@ class Branch(View):
         """
         from omnigraph.merge.conflict import Resolutions
 
+        check_keywords("merge", bulk, BulkKeywords)
         merge = operations.branches.MergeBranch(
             source=place_of(source),
             target=self.name,
@@ -204,6 +208,7 @@ class Branch(View):
         """Return what a merge would do, conflicts included; nothing is written."""
         from omnigraph.merge.conflict import Resolutions
 
+        check_keywords("preview_merge", bulk, BulkKeywords)
         merge = operations.branches.MergeBranch(
             source=place_of(source),
             target=self.name,
@@ -225,6 +230,7 @@ class Branch(View):
         """Undo what a commit did, as a new commit."""
         from omnigraph.merge.conflict import Resolutions
 
+        check_keywords("revert", bulk, BulkKeywords)
         self._refuse_expect()
         revert = operations.branches.RevertCommit(
             commit=commit_id,
@@ -244,6 +250,7 @@ class Branch(View):
         """Return what a revert would do, conflicts included; nothing is written."""
         from omnigraph.merge.conflict import Resolutions
 
+        check_keywords("preview_revert", bulk, BulkKeywords)
         revert = operations.branches.RevertCommit(
             commit=commit_id,
             branch=self.name,
@@ -256,6 +263,7 @@ class Branch(View):
         self, schema: str | Path | Source, **limits: Unpack[TimeKeywords]
     ) -> SchemaPlan:
         """Return what a schema would change, and what is in its way; nothing is written."""
+        check_keywords("plan_schema", limits, TimeKeywords)
         source = schema_source(schema)
         plan = operations.schemas.PlanSchema(schema_source=source.text, branch=self.name)
         return self._backend.run(plan, self._working(limits, source=source))
@@ -277,6 +285,7 @@ class Branch(View):
         """
         from omnigraph.evolve.plan import SavedPlan
 
+        check_keywords("apply_schema", limits, TimeKeywords)
         expect = self._expect
         if isinstance(schema, SavedPlan):
             expect, schema = schema.head_for(self.name), schema.schema_source

@@ -141,7 +141,7 @@ class Client(Closing):
         An answer that breaks off raises the error that the server told last, or RemoteError.
         """
         with self._asked(writes=False) as client:
-            request = client.build_request("POST", self._at(path), json=body)
+            request = client.build_request("POST", self._at(path), json=body, headers=sent_from())
             answer = client.send(request, stream=True)
             try:
                 if not answer.is_success:
@@ -178,13 +178,16 @@ class Client(Closing):
             )
             try:
                 answer = _whole(client, request)
-            except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
+            except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as broken:
                 # Servers close connections that were idle, perhaps just when one is used again.
                 if not is_repeatable:
                     raise
-                answer = _whole(client, request)
+                answer = _whole_again(client, request, broken if writes else None)
         if answer.is_success:
             return answer
+        if writes and answer.status >= 500 and _detail(answer.content) is None:
+            # A proxy that waited no longer; what the server did meanwhile is not known.
+            raise self._unsure(f"status {answer.status}")
         raise error_of(answer.status, answer.content, source)
 
     @contextmanager
@@ -203,13 +206,16 @@ class Client(Closing):
             raise UnreachableError(
                 f"no server answers at {self.url}: {failed}", hint=hint
             ) from None
-        except (httpx.TransportError, httpx.StreamError) as failed:
+        except (httpx.RequestError, httpx.StreamError) as failed:
             reason = f"{type(failed).__name__} {failed}".strip()
             if writes:
-                hint = "look at the branch before repeating it; with an operation id it is safe"
-                message = f"{self.url} did not answer, and it may have been done: {reason}"
-                raise OutcomeUnknownError(message, hint=hint) from None
+                raise self._unsure(reason) from None
             raise RemoteError(f"{self.url} did not answer: {reason}") from None
+
+    def _unsure(self, reason: str) -> OutcomeUnknownError:
+        hint = "look at the branch before repeating it; with an operation id it is safe"
+        message = f"{self.url} did not answer, and it may have been done: {reason}"
+        return OutcomeUnknownError(message, hint=hint)
 
     def _at(self, path: str) -> str:
         return self.url + path
@@ -242,10 +248,14 @@ def _checked(url: str) -> str:
 
 
 def _keyed(key: str | None) -> dict[str, str]:
-    if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
+    if key is None:
+        return {}
+    if not isinstance(key, str):
+        raise InputError(f"an operation id is a str, not a {type(key).__name__}")
+    if not (key.isascii() and key.isprintable() and " " not in key):
         hint = "a server takes visible ASCII characters alone"
         raise InputError(f"'{key}' cannot be an operation id there", hint=hint)
-    return {} if key is None else {_KEY: key}
+    return {_KEY: key}
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +281,27 @@ def _whole(client: "httpx.Client", request: "httpx.Request") -> _Answer:
         answer.close()
     kind = answer.headers.get("content-type", "nothing")
     return _Answer(str(answer.url), answer.status_code, kind, content)
+
+
+def _whole_again(
+    client: "httpx.Client", request: "httpx.Request", broken: "httpx.TransportError | None"
+) -> _Answer:
+    """Send a request once more and return all of its answer.
+
+    A change may have been done by the time before, which was `broken` off. That is raised again
+    where the answer says nothing of it, because nobody is there now, or too much is asked for.
+    """
+    import httpx
+
+    try:
+        answer = _whole(client, request)
+    except (httpx.ConnectError, httpx.ConnectTimeout):
+        if broken is None:
+            raise
+        raise broken from None
+    if broken is not None and (answer.status == 429 or answer.status >= 500):
+        raise broken
+    return answer
 
 
 def _pieces(answer: "httpx.Response") -> Iterator[bytes]:

@@ -15,6 +15,7 @@ from omnigraph.api import operations
 from omnigraph.api.backend import Backend, CallOptions
 from omnigraph.api.branch import Branch
 from omnigraph.api.closing import Closing
+from omnigraph.api.keywords import check_keywords
 from omnigraph.api.log import Log
 from omnigraph.api.operation import place_fields
 from omnigraph.api.texts import names_of, schema_source
@@ -24,12 +25,14 @@ from omnigraph.html import html_facts, notebook_part
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
 from omnigraph.span import Source
+from omnigraph.spark.deadline import TimeKeywords
 from omnigraph.syntax.problems import parse_choice
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.history.retention import GRACE, retention
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot, snapshot_html
+from omnigraph.write.load.keywords import AgainKeywords, BulkKeywords, LoadKeywords
 
 if TYPE_CHECKING:
     from threading import Event
@@ -42,9 +45,9 @@ if TYPE_CHECKING:
     from omnigraph.api.registry import QueryFiles
     from omnigraph.data.result import Result
     from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
-    from omnigraph.export.export import ExportKeywords, ExportResult
-    from omnigraph.maintain.backup import BackupKeywords
-    from omnigraph.maintain.optimize import OptimizeKeywords
+    from omnigraph.export.export import ExportResult
+    from omnigraph.export.keywords import ExportKeywords
+    from omnigraph.maintain.keywords import BackupKeywords, OptimizeKeywords
     from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
     from omnigraph.merge.blamed import Blamed
     from omnigraph.merge.compare.change_set import ChangeSet, CommitChanges
@@ -60,12 +63,10 @@ if TYPE_CHECKING:
     from omnigraph.read.execution import Budget
     from omnigraph.report.page import ShownChanges
     from omnigraph.spark.choice import Engine
-    from omnigraph.spark.deadline import TimeKeywords
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.settings import SparkSettings
     from omnigraph.versioning.repository import Repository
     from omnigraph.write.load.loaded import Ingested, Loaded
-    from omnigraph.write.load.options import BulkKeywords, LoadKeywords
     from omnigraph.write.load.sources.inputs import Data
     from omnigraph.write.receipt import Receipt
 
@@ -376,6 +377,7 @@ class Graph(Closing):
         """
         from omnigraph.merge.conflict import Resolutions
 
+        check_keywords("publish_run", bulk, BulkKeywords)
         choices = Resolutions.parse(resolutions).to_json()
         publish = operations.runs.PublishRun(run_id=run_id, message=message, **choices)
         return self.backend.run(publish, CallOptions(actor=actor).with_how(bulk))
@@ -440,7 +442,7 @@ class Graph(Closing):
         """Load rows into a branch as one commit; see `Branch.load`."""
         return self.branch(branch).load(data, type=type, **how)
 
-    def embed_again(self, *types: str, branch: str = MAIN, **how: Unpack[LoadKeywords]) -> Loaded:
+    def embed_again(self, *types: str, branch: str = MAIN, **how: Unpack[AgainKeywords]) -> Loaded:
         """Make all vectors of types anew; see `Branch.embed_again`."""
         return self.branch(branch).embed_again(*types, **how)
 
@@ -459,6 +461,7 @@ class Graph(Closing):
         """
         from omnigraph.write.load.loaded import LoadMode
 
+        check_keywords("ingest", how, LoadKeywords)
         rows = operations.write.Ingest(
             branch=branch,
             base=base,
@@ -644,6 +647,9 @@ class Graph(Closing):
         large values does not keep the others waiting. `seconds` and `cancelled` end it before it
         publishes.
         """
+        from omnigraph.maintain.keywords import OptimizeKeywords
+
+        check_keywords("optimize", how, OptimizeKeywords)
         optimize = operations.maintenance.OptimizeBranch(
             branch=branch,
             indexes_only=how.get("indexes_only", False),
@@ -682,6 +688,7 @@ class Graph(Closing):
         nobody wrote within `older_than` end as failed. With `branches` or `types`, only what their
         commits and tables have goes. `seconds` and `cancelled` end it before anything is removed.
         """
+        check_keywords("cleanup", limits, TimeKeywords)
         retention(keep, older_than, grace)
         wanted = operations.maintenance.CleanUp(
             keep=keep,
@@ -706,6 +713,7 @@ class Graph(Closing):
         With `branches` or `types`, only their versions and rows are read. `seconds` and `cancelled`
         end it early.
         """
+        check_keywords("fsck", limits, TimeKeywords)
         wanted = operations.maintenance.CheckFiles(
             branches=list(branches) or None, types=list(types) or None
         )
@@ -719,6 +727,9 @@ class Graph(Closing):
         one before, or none. Afterwards all of it is checked as by `fsck`, unless `verify` is False.
         `seconds` and `cancelled` end it early. A server does not do this.
         """
+        from omnigraph.maintain.keywords import BackupKeywords
+
+        check_keywords("backup", how, BackupKeywords)
         copy = operations.maintenance.BackUp(dest=os.fspath(dest), verify=how.get("verify", True))
         return self.backend.run(copy, CallOptions().with_how(how))
 
@@ -790,7 +801,9 @@ def restore(
     """
     from omnigraph.maintain.backup import backup_options
     from omnigraph.maintain.backup import restore as restore_graph
+    from omnigraph.maintain.keywords import BackupKeywords
 
+    check_keywords("restore", how, BackupKeywords)
     return restore_graph(source, dest, backup_options(how, "restore"), durable=durable)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
@@ -16,6 +17,7 @@ from omnigraph.api.operation import (
     HttpRequest,
     Operation,
     R,
+    Shape,
     check_fields,
     named_or_main,
     place_fields,
@@ -38,8 +40,10 @@ from omnigraph.api.operations.runs import ListRuns
 from omnigraph.api.operations.write import Ingest, Load, Mutate
 from omnigraph.errors import (
     DeniedError,
+    InputError,
     MergeConflictsError,
     NotFoundError,
+    RemoteError,
     UnavailableError,
     ViolationsError,
 )
@@ -68,6 +72,7 @@ _ONLY_AT_HAND = {
     "spark": "a server has its own Spark",
     "concurrency": "a server decides how many tables it works on",
     "seconds": "a server decides how long it works on something",
+    "bytes": "a server decides how much memory something takes",
     "report": "a file of violations is written where the rows are checked",
     "reported": "a file of violations is written where the rows are checked",
 }
@@ -132,7 +137,7 @@ class HttpBackend:
             found = self.client.post(request.path, request.body, key=key, source=source)
         else:
             found = self.client.ask(request.path, request.body, source=source)
-        return cast(Document, found)
+        return _checked(self, operation, found)
 
     def stream(self, operation: Operation[Any], options: CallOptions = USUAL) -> Iterator[bytes]:
         """Send an operation and return the bytes of the answer as they arrive."""
@@ -163,7 +168,9 @@ class HttpBackend:
         if isinstance(operation, ReadRows | Mutate):
             operation = self._sendable(operation, options)
         request = operation.encode()
-        body = None if request.body is None else {n: _plain(v) for n, v in request.body.items()}
+        body = None
+        if request.body is not None:
+            body = {name: _plain(name, value) for name, value in request.body.items()}
         return HttpRequest(request.method, request.path, request.query, body)
 
     def _sendable(self, operation: ReadRows | Mutate, options: CallOptions) -> ReadRows | Mutate:
@@ -173,7 +180,31 @@ class HttpBackend:
             source = options.source or Source("<query>", operation.query_source)
             plan = compile_query(source, self.catalog(operation), operation.query_name)
             params = bind_params(plan, params)
+            for name, value in params.items():
+                if not is_json(value):
+                    message = f"'${name}' holds NaN or infinity, which JSON cannot represent"
+                    raise UnavailableError(message, hint="open the graph where it is")
         return msgspec.structs.replace(operation, params=params_json(params))
+
+
+def _checked(backend: HttpBackend, operation: Operation[Any], found: object) -> Document:
+    """Return an answer; raise RemoteError for that of another program, which has other fields.
+
+    An older or newer server may have some fewer or some more.
+    """
+    known = _fields_of(served(type(operation)).answer)
+    if not isinstance(found, dict) or (known and known.isdisjoint(found)):
+        message = f"{backend.uri} does not answer as an omnigraph-server does"
+        raise RemoteError(message, hint="is the address right?")
+    return found
+
+
+@cache
+def _fields_of(answer: type[Shape] | str) -> frozenset[str]:
+    """Return the names of the fields of an answer; none for one that is no document."""
+    if isinstance(answer, str):
+        return frozenset()
+    return frozenset(each.encode_name for each in msgspec.structs.fields(answer))
 
 
 def _refuse(options: CallOptions) -> None:
@@ -185,7 +216,10 @@ def _refuse(options: CallOptions) -> None:
             raise UnavailableError(f"'{name}' does not work through a server: {reason}")
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - a field of any operation
+def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - a field of any operation
+    """Return a field as JSON; raise InputError for NaN and infinity, which JSON has not."""
+    if isinstance(value, float) and not is_json(value):
+        raise InputError(f"'{name}' is a number, not {value}")
     return age_text(value) if isinstance(value, timedelta) else value
 
 
@@ -219,11 +253,17 @@ def _mutate(backend: HttpBackend, operation: Mutate, options: CallOptions) -> ob
 def _invoke(backend: HttpBackend, operation: InvokeQuery, options: CallOptions) -> object:
     """Run a stored query; what it is, a read or a mutation, is seen by the answer."""
     _refuse(options)
-    params = params_json(operation.params or {})
+    given: Mapping[str, object] = operation.params or {}
+    for name, value in given.items():
+        if not is_json(value):
+            message = f"'${name}' holds what JSON cannot represent"
+            hint = "give finite numbers, texts, times and lists, or open the graph where it is"
+            raise UnavailableError(message, hint=hint)
+    params = params_json(given)
     request = msgspec.structs.replace(operation, params=params).encode()
     found = backend.client.invoke(request.path, request.body, key=options.operation_id)
     if not isinstance(found, bytes):
-        return Receipt.from_json(found)
+        return Receipt.from_json(_checked(backend, operation, found))
     from omnigraph.data.result import result_of
 
     return result_of(operation.name, found).to_stream()
@@ -248,7 +288,7 @@ def _upload(backend: HttpBackend, operation: Load | Ingest, options: CallOptions
         found = backend.client.upload(path, lines, key=options.operation_id, **fields)
     except ViolationsError as wrong:
         raise lines.placed(wrong, options.shown) from None
-    return operation.result(cast(Document, found), backend)
+    return operation.result(_checked(backend, operation, found), backend)
 
 
 def _export(backend: HttpBackend, operation: ExportRows, options: CallOptions) -> Iterator[bytes]:

@@ -4,6 +4,7 @@ import base64
 import json
 import math
 import os
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import field, replace
@@ -111,7 +112,7 @@ def _plain_files(data: "Data") -> list[tuple[str, Iterable[bytes]]] | None:
     names = [os.fspath(place) for place in places]
     if not all(Path(name).is_file() and not name.lower().endswith(_TABULAR) for name in names):
         return None
-    return [(name, _content(_opened(name))) for name in names]
+    return [(name, _unmarked(_content(_opened(name)))) for name in names]
 
 
 def _read_sources(
@@ -139,9 +140,20 @@ def _records(parts: Iterable[bytes], stored: StoredType | None) -> Iterable[byte
     """Return lines as they are, or plain ones as records of a type."""
     from omnigraph.write.load.sources.rows import to_records
 
+    unmarked = _unmarked(parts)
     if stored is None:
-        return parts
-    return (to_records(line, stored) + b"\n" for line in split(parts))
+        return unmarked
+    return (to_records(line, stored) + b"\n" for line in split(unmarked))
+
+
+def _unmarked(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a source without a byte order mark, which could not stand within a stream."""
+    rest, begin = iter(parts), b""
+    while len(begin) < len(BOM_UTF8) and (part := next(rest, None)) is not None:
+        begin += part
+    if begin := begin.removeprefix(BOM_UTF8):
+        yield begin
+    yield from rest
 
 
 def split(parts: Iterable[bytes]) -> Iterator[bytes]:
@@ -178,8 +190,19 @@ def is_json(value: object) -> bool:
             return not any("\ud800" <= char <= "\udfff" for char in value)
         case list() | tuple():
             return all(is_json(each) for each in value)
+        case datetime() if value.tzinfo is not None:
+            return _has_utc_year(value)
         case _:
             return value is None or isinstance(value, bool | int | bytes | date | datetime)
+
+
+def _has_utc_year(value: datetime) -> bool:
+    """Whether a time is in the years 1 to 9999 in UTC, too."""
+    try:
+        value.astimezone(UTC)
+    except OverflowError:
+        return False
+    return True
 
 
 def params_json(params: Mapping[str, object]) -> dict[str, Json]:

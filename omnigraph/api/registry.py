@@ -86,7 +86,7 @@ def read_queries_of(
     if isinstance(given, Mapping):
         return _chosen(given, root)
     problems: list[FileProblem] = []
-    files = [file for place in places_of(given) for file in _files(place, problems)]
+    files = [file for place in places_of(given) for file in _files(place, root, problems)]
     every = [query for file in files for query in _read(file, root, problems)]
     return StoredQueries(_unique(every, problems)), problems
 
@@ -112,18 +112,23 @@ def _placed(source: Source, problem: Problem) -> FileProblem:
     return FileProblem(source.name, line, f"{problem.code}: {problem.message}{hint}")
 
 
-def _files(place: Path, problems: list[FileProblem]) -> list[Path]:
+def _files(place: Path, root: Path | None, problems: list[FileProblem]) -> list[Path]:
     """Return the files of queries at a path: itself, or those of a folder."""
     if not is_there(place) or not place.is_dir():
         return [place]
     found = sorted(each for each in place.iterdir() if each.suffix == SUFFIX)
     if not found:
-        problems.append(FileProblem(str(place), 1, f"the folder has no {SUFFIX} file"))
+        message = f"the folder has no {SUFFIX} file"
+        problems.append(FileProblem(_name(place, root), 1, message))
     return found
 
 
+def _name(path: Path, root: Path | None) -> str:
+    return str(path if root is None else path.relative_to(root))
+
+
 def _read(path: Path, root: Path | None, problems: list[FileProblem]) -> list[StoredQuery]:
-    name = str(path if root is None else path.relative_to(root))
+    name = _name(path, root)
     try:
         source = decode(name, file_bytes(path), QueryError, Code.QUERY_SYNTAX)
     except UnreadableError as wrong:
@@ -164,5 +169,5 @@ def _chosen(
         elif known:
             hint = suggest(name, known) or f"it has {', '.join(known)}"
             message = f"the file has no query '{name}'; {hint}"
-            problems.append(FileProblem(str(choice.file), 1, message))
+            problems.append(FileProblem(_name(choice.file, root), 1, message))
     return StoredQueries(found), problems

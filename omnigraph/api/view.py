@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 
 from omnigraph.api import operations
 from omnigraph.api.backend import USUAL, Backend, CallOptions
+from omnigraph.api.keywords import check_keywords
 from omnigraph.api.operation import Operation, R, place_fields
 from omnigraph.api.texts import NamedQuery, named_query, names_of, query_source
 from omnigraph.errors import InputError
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.api.queries import Queries
     from omnigraph.data.result import Result, ResultStream
-    from omnigraph.export.export import ExportKeywords, ExportResult
+    from omnigraph.export.export import ExportResult
+    from omnigraph.export.keywords import ExportKeywords
     from omnigraph.merge.blamed import Blamed
     from omnigraph.merge.compare.change_set import ChangeSet
     from omnigraph.notebook.picture import Picture
@@ -269,6 +271,9 @@ class View:
 
         The format is `jsonl` (the default) or `parquet`. A server does not do this.
         """
+        from omnigraph.export.keywords import ExportKeywords
+
+        check_keywords("export_to", how, ExportKeywords)
         files = operations.read.ExportFiles(
             folder=os.fspath(folder),
             format=how.get("format"),

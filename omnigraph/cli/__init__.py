@@ -15,6 +15,7 @@ progress    a bar on stderr while long work runs, and nothing when stderr is no 
 queries     the options with which a command says what to run, on which graph, and with what
 session     the one place that decides which graph a command works on, as whom, and how it answers
 spark       the options with which a command says where Spark runs
+start       runs the command; Ctrl-C ends it in one way, also while it is imported
 statements  where a statement of the shell ends, and which words can come next in it
 terminal    reads statements from a person, with history and completion, or from a pipe
 """

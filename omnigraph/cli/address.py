@@ -60,7 +60,7 @@ class Naming:
         if config is None:
             message = f"there is no omnigraph.yaml, and so no graph '{name}'"
             raise ConfigError(message, hint=NO_CONFIG)
-        return _named(name, config.graph(name))
+        return _named(name, _graph_of(config, name))
 
     def _at(self, uri: str) -> Address:
         """Return an address by its URI; a server of the configuration gets its own token."""
@@ -78,6 +78,12 @@ def remember_config(context: click.Context, _: click.Parameter, path: str | None
     context.meta[_CONFIG] = path
 
 
+def config_words() -> list[str]:
+    """Return the option that names the same configuration to another command; none by default."""
+    named = click.get_current_context().meta.get(_CONFIG)
+    return [] if named is None else ["--config", named]
+
+
 def given_config() -> "Config | None":
     """Return what `--config` names, or else the omnigraph.yaml of this folder if there is one.
 
@@ -92,6 +98,19 @@ def given_config() -> "Config | None":
     if config is not None:
         config.load_env(os.environ)
     return config
+
+
+def _graph_of(config: "Config", name: str) -> "GraphConfig":
+    """Return a graph by its name; an error names those that there are."""
+    try:
+        return config.graph(name)
+    except ConfigError as unknown:
+        from omnigraph.syntax.problems import list_names
+
+        names = list_names(list(config.graphs))
+        known = f"the graphs are: {names}" if names else "write it there, below `graphs:`"
+        unknown.hint = unknown.hint or known
+        raise
 
 
 def _named(name: str, graph: "GraphConfig") -> Address:

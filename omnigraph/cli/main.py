@@ -4,16 +4,17 @@ import os
 import sys
 import warnings
 from importlib import import_module
+from typing import Any
 
 import click
 
 from omnigraph import __version__
 from omnigraph.cli.program import Program, collect_rarely, leave
 from omnigraph.cli.session import exit_code, json_option, show_error, show_usage
+from omnigraph.cli.start import INTERRUPTED, end_interrupted
 from omnigraph.errors import OmniGraphError, UnreadableError
 from omnigraph.files.bytes import forbid_world_writable
 
-_INTERRUPTED = 130
 _WANTS_JSON = "omnigraph.wants_json"
 # The module of each command. Imported when it is called, so that none waits for the others.
 _HOMES = {
@@ -63,6 +64,12 @@ _HOMES = {
     "spark": "machine.doctor",
     "completion": "machine.completion",
 }
+# What people call commands that have another name here.
+_OTHERWISE = {
+    "merge": "Did you mean 'branch merge'?",
+    "log": "Did you mean 'commit list'?",
+    "serve": "The server is the command omnigraph-server.",
+}
 
 
 class _Root(click.Group):
@@ -77,6 +84,25 @@ class _Root(click.Group):
         home = import_module(f"omnigraph.cli.commands.{_HOMES[cmd_name]}")
         commands = (each for each in vars(home).values() if isinstance(each, click.Command))
         return next(each for each in commands if each.name == cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        # click would look for what is meant only among the commands that were imported.
+        is_known = args[0].startswith("-") or self.get_command(ctx, args[0]) is not None
+        if is_known or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        from omnigraph.syntax.problems import nearest_name
+
+        near = nearest_name(args[0], self.list_commands(ctx))
+        meant = _OTHERWISE.get(args[0]) or (f"Did you mean '{near}'?" if near else "")
+        raise click.UsageError(f"No such command '{args[0]}'. {meant}".strip(), ctx)
+
+    def make_context(self, *args: Any, **how: Any) -> click.Context:  # noqa: ANN401
+        try:
+            return super().make_context(*args, **how)
+        except KeyboardInterrupt:  # click would call it aborted, and exit with 1
+            end_interrupted()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # Known before the command is, so that also a wrong usage is told as JSON.
@@ -109,13 +135,14 @@ class _Root(click.Group):
             # Ctrl-C ends the Java of a Spark session as well, about which the session would warn.
             warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark", RuntimeWarning)
             click.echo("interrupted", err=True)
-            ctx.exit(_INTERRUPTED)
+            ctx.exit(INTERRUPTED)
 
 
 @click.group(
     cls=_Root,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done, 1 error, 2 usage, 3 conflict, 4 denied, 5 not found.",
+    epilog="Exit codes: 0 done, 1 error, 2 usage, 3 conflict, 4 denied, 5 not found.\n\n"
+    "A server is started by another command: omnigraph-server --help.",
 )
 @click.version_option(__version__, "-v", "--version", message="omnigraph %(version)s")
 def omnigraph() -> None:
@@ -144,6 +171,8 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except KeyboardInterrupt:
+        end_interrupted()
 
 
 def _run() -> None:

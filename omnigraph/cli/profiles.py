@@ -6,7 +6,8 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import field
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +22,7 @@ from omnigraph.syntax.problems import list_names, suggest
 
 HOME = "OMNIGRAPH_HOME"
 _SERVICE = "omnigraph"
+_LONGEST_WAIT = 10.0
 _TOP = ("servers", "clusters", "profiles", "default_profile")
 _PROFILE = ("server", "cluster", "graph", "branch", "actor")
 
@@ -51,7 +53,8 @@ class Profiles:
         """Return a profile by its name."""
         if name not in self.profiles:
             raise ConfigError(
-                f"{self.path} has no profile '{name}'", hint=_known(name, self.profiles)
+                f"{self.path} has no profile '{name}'",
+                hint=_known(name, self.profiles, f"profiles: {{{name}: {{server: …, graph: …}}}}"),
             )
         return self.profiles[name]
 
@@ -59,7 +62,8 @@ class Profiles:
         """Return the address of a server by its name."""
         if server not in self.servers:
             raise ConfigError(
-                f"{self.path} has no server '{server}'", hint=_known(server, self.servers)
+                f"{self.path} has no server '{server}'",
+                hint=_known(server, self.servers, f'servers: {{{server}: {{url: "https://…"}}}}'),
             )
         return self.servers[server][0]
 
@@ -119,7 +123,8 @@ def store_token(server: str, token: str) -> str:
     if keyring is not None:
         keyring.set_password(_SERVICE, server, token)
         return "the system keyring"
-    _write_tokens({**_tokens(), server: token})
+    with _alone():
+        _write_tokens({**_tokens(), server: token})
     return str(_tokens_path())
 
 
@@ -129,8 +134,9 @@ def forget_token(server: str) -> bool:
     keyring = _keyring()
     if keyring is not None and keyring.get_password(_SERVICE, server) is not None:
         keyring.delete_password(_SERVICE, server)
-    if server in _tokens():
-        _write_tokens({name: each for name, each in _tokens().items() if name != server})
+    with _alone():
+        if server in (tokens := _tokens()):
+            _write_tokens({name: each for name, each in tokens.items() if name != server})
     return had
 
 
@@ -178,6 +184,21 @@ def _tokens() -> dict[str, str]:
     return found
 
 
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let nobody else of this machine change the tokens between reading and writing them."""
+    from omnigraph.versioning.turns.locks import lock_file, lock_within, unlock
+
+    path, file = lock_file("tokens", str(_tokens_path().absolute())), None
+    with suppress(OSError):  # there are no locks
+        file = None if path is None else lock_within(path, _LONGEST_WAIT)
+    try:
+        yield
+    finally:
+        if file is not None:
+            unlock(file)
+
+
 def _write_tokens(tokens: Mapping[str, str]) -> None:
     path = _tokens_path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -197,5 +218,7 @@ def _keyring() -> Any:  # noqa: ANN401 - an optional package
     return None if isinstance(keyring.get_keyring(), fail.Keyring) else keyring
 
 
-def _known(name: str, names: Mapping[str, object]) -> str:
-    return suggest(name, names) or f"it has {list_names(sorted(names)) or 'none'}"
+def _known(name: str, names: Mapping[str, object], entry: str) -> str:
+    """Return which name is meant or which there are, or else the entry that is missing."""
+    there = f"it has {list_names(sorted(names))}" if names else f"write it there: {entry}"
+    return suggest(name, names) or there

@@ -3,9 +3,14 @@
 import atexit
 import gc
 import os
+import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
+
+from omnigraph.cli.start import INTERRUPTED
 
 
 class Program:
@@ -76,3 +81,30 @@ def leave() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
+
+
+@contextmanager
+def ended_by_interrupt() -> Iterator[None]:
+    """Let Ctrl-C end the process at once within the block.
+
+    A thread that reads standard input cannot be stopped, and Python would wait for it.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    is_usual = before is signal.default_int_handler
+    if not is_usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: object) -> None:
+        try:
+            sys.stderr.write("interrupted\n")
+            sys.stderr.flush()
+        finally:  # also where nobody reads standard error any more
+            atexit._run_exitfuncs()
+            os._exit(INTERRUPTED)
+
+    signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

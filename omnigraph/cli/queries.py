@@ -30,6 +30,7 @@ _OPTIONS = (
     click.option("-e", "--execute", "text", metavar="TEXT", help="The text of a query itself."),
     click.option(
         "--name",
+        metavar="QUERY",
         shell_complete=completing.queries,
         help="The query to run; needed when there are several.",
     ),
@@ -98,7 +99,7 @@ def query_request(command: str, session: Session, how: Mapping[str, Any]) -> Que
     source, name = _query(how, session.config, alias)
     usual = None if session.config is None else session.config.cli.output_format
     named = read_params(how["params"], how["params_file"])
-    single = _single(how["single"], named)
+    single = single_params(how["single"], named)
     return QueryRequest(
         session=session,
         source=source,
@@ -110,7 +111,7 @@ def query_request(command: str, session: Session, how: Mapping[str, Any]) -> Que
     )
 
 
-def _single(given: tuple[str, ...], named: Mapping[str, object]) -> dict[str, str]:
+def single_params(given: tuple[str, ...], named: Mapping[str, object]) -> dict[str, str]:
     """Return the parameters of `--param`, by name, as texts."""
     found: dict[str, str] = {}
     for each in given:
@@ -159,7 +160,7 @@ def _with_graph(
         raise click.UsageError(f"unexpected argument '{words[1]}'; only --alias takes any")
     if alias is not None:
         session = replace(session, usual=alias.graph)
-        if session.find_address() is not None:
+        if session.has_graph:
             return session, words
     return (replace(session, word=words[0]), words[1:]) if words else (session, ())
 

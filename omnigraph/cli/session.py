@@ -15,13 +15,15 @@ A command says `@graph_options` and gets a `Session` as its first argument::
 - `session.open()` is the same for commands that work only where the graph is; it refuses a server.
 - `session.show(document, *lines)` prints the document with `--json`, and the lines otherwise.
 
-The graph is the positional URI, `--uri` or `--target`, and only one of them; else that of the
-alias; else `cli.graph` of omnigraph.yaml. The branch is the option; else that of the alias; else
-`cli.branch`; else `main`. The token for a server is in the variable that `bearer_token_env` of the
-graph names, or else in OMNIGRAPH_BEARER_TOKEN; the file of `auth.env_file` gives variables that
-the environment lacks.
+The graph is the positional URI, `--uri`, `--target` or that of `--profile`, and only one of them;
+else that of the profile in OMNIGRAPH_PROFILE; else that of the alias; else `cli.graph` of
+omnigraph.yaml; else that of the default profile. The branch is the option; else that of the alias;
+else `cli.branch`; else `main`. The token for a server is in the variable that `bearer_token_env`
+of the graph names, or else in OMNIGRAPH_BEARER_TOKEN; the file of `auth.env_file` gives variables
+that the environment lacks.
 """
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property, wraps
@@ -31,7 +33,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli import completing
-from omnigraph.cli.address import Address, Naming, given_config, remember_config
+from omnigraph.cli.address import (
+    Address,
+    Naming,
+    config_words,
+    given_config,
+    remember_config,
+)
 from omnigraph.cli.output import (
     Document,
     coloured,
@@ -64,6 +72,8 @@ if TYPE_CHECKING:
     from omnigraph.spark.progress import Progress
 
 _MAIN = "main"
+# Whether a graph at hand was opened under a policy.
+_POLICY = "omnigraph.policy"
 _EXIT_CODES: tuple[tuple[type[OmniGraphError], int], ...] = (
     (ConflictError, 3),
     (DeniedError, 4),
@@ -97,6 +107,8 @@ class Session(Naming):
     actor: str | None = None
     as_json: bool = False
     profile_name: str | None = None
+    # A profile of OMNIGRAPH_PROFILE gives way to a graph that the command names.
+    gives_way: bool = False
 
     @cached_property
     def address(self) -> Address:
@@ -113,18 +125,36 @@ class Session(Naming):
         """The profile of `--profile`, or the usual one where nothing else names a graph."""
         from omnigraph.cli.profiles import read_profiles
 
-        if self.profile_name is not None:
-            return read_profiles().find(self.profile_name)
+        if self._profile_name is not None:
+            return read_profiles().find(self._profile_name)
         if self.find_address() is not None:
             return None
         profiles = read_profiles()
         return None if profiles.default is None else profiles.find(profiles.default)
 
+    @property
+    def names_graph(self) -> bool:
+        """Whether the command, a profile that was given, an alias or omnigraph.yaml has a graph."""
+        return self._profile_name is not None or self.find_address() is not None
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether there is a graph to work on, be it that of the default profile."""
+        return self.names_graph or self.profile is not None
+
+    @property
+    def _is_named(self) -> bool:
+        return any(each is not None for each in (self.word, self.uri, self.target))
+
+    @property
+    def _profile_name(self) -> str | None:
+        return None if self.gives_way and self._is_named else self.profile_name
+
     def _profiled(self) -> Address | None:
         """Return where the graph of `--profile` is."""
-        if self.profile_name is None:
+        if self._profile_name is None:
             return None
-        if any(each is not None for each in (self.word, self.uri, self.target)):
+        if self._is_named:
             raise click.UsageError("the graph is named twice; leave --profile out, or the graph")
         return self._usual()
 
@@ -146,7 +176,7 @@ class Session(Naming):
         """Return the branch that an option names, or else the one that is usual here."""
         if given is not None:
             return given
-        if self.profile_name is not None and self.profile is not None and self.profile.branch:
+        if self._profile_name is not None and self.profile is not None and self.profile.branch:
             return self.profile.branch
         return usual or (None if self.config is None else self.config.cli.branch) or _MAIN
 
@@ -177,6 +207,7 @@ class Session(Naming):
             import_arrow()
         from omnigraph.api.graph import open as open_graph
 
+        click.get_current_context().meta[_POLICY] = self.policy_file is not None
         return open_graph(
             self.local_uri,
             read_only=not writing,
@@ -304,7 +335,9 @@ _NAMING = (
     click.option("--as", "actor", metavar="ACTOR", help="Who does it."),
     json_option,
 )
-yes_option = click.option("--yes", is_flag=True, help="Also do it at the server of a profile.")
+yes_option = click.option(
+    "--yes", is_flag=True, help="Confirm; needed to remove something at the server of a profile."
+)
 
 
 def target_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -342,6 +375,7 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
             actor=actor,
             as_json=as_json,
             profile_name=profile_name,
+            gives_way=_is_of_variable("profile_name"),
         )
         command(session, **rest)
 
@@ -359,6 +393,12 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
     return found
 
 
+def _is_of_variable(option: str) -> bool:
+    """Return whether an option has its value from a variable of the environment."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is click.core.ParameterSource.ENVIRONMENT
+
+
 def exit_code(error: OmniGraphError) -> int:
     """Return the exit code of an error."""
     return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 1)
@@ -366,10 +406,26 @@ def exit_code(error: OmniGraphError) -> int:
 
 def show_error(error: OmniGraphError, *, as_json: bool) -> None:
     """Show an error: as a JSON object on stdout, or as text on stderr."""
+    if isinstance(error, DeniedError):
+        error.hint = error.hint or _explained_by(error)
     if as_json:
         show_json(error.to_json())
     else:
         click.echo(coloured(error.render()), err=True)
+
+
+def _explained_by(denied: DeniedError) -> str | None:
+    """Return the command that says why a policy at hand denies something; None for a server's."""
+    from omnigraph.policy.actions import Action
+
+    has_policy = click.get_current_context().meta.get(_POLICY, False)
+    if not has_policy or denied.actor is None or denied.action == Action.INVOKE_QUERY:
+        return None
+    words = [*config_words(), "--actor", denied.actor, "--action", denied.action]
+    if denied.branch is not None:
+        takes_target = Action(denied.action).takes_target
+        words += ["--target-branch" if takes_target else "--branch", denied.branch]
+    return f"`omnigraph policy explain {shlex.join(words)}` says why"
 
 
 def show_usage(wrong: click.UsageError) -> None:

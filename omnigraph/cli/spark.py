@@ -13,13 +13,19 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 engine_option = click.option(
-    "--engine", type=click.Choice(("auto", "spark", "inline")), default="auto", show_default=True
+    "--engine",
+    type=click.Choice(("auto", "spark", "inline")),
+    default="auto",
+    show_default=True,
+    help="Where it runs; inline is this process, auto chooses by size.",
 )
 
 _OPTIONS = (
     click.option("--spark-master", metavar="URL", help="Where Spark runs, such as local[4]."),
     click.option("--spark-remote", metavar="URL", help="A Spark Connect server: sc://host."),
-    click.option("--spark-conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark."),
+    click.option(
+        "--spark-conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark; repeatable."
+    ),
 )
 SPARK_OPTIONS = ("spark_master", "spark_remote", "spark_conf")
 

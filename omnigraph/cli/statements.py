@@ -6,7 +6,12 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from omnigraph.frozen import dataclass
-from omnigraph.query.parsing.value_parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
+from omnigraph.query.editor.words import (
+    CONSTANT_WORDS,
+    FUNCTION_FORMS,
+    OPERATOR_WORDS,
+    QUERY_WORDS,
+)
 
 if TYPE_CHECKING:
     from omnigraph.schema.catalog import Catalog, EdgeType, Interface, NodeType
@@ -20,27 +25,7 @@ _EDGE = re.compile(r"\$\w+\s+(\w*)$")
 _WORD = re.compile(r"(\w*)$")
 _COMMAND = re.compile(r"\s*(\.\w*)$")
 _ARGUMENT = re.compile(r"\s*\.(\w+)\s+(\S*)$")
-_WORDS = (
-    *("query", "match", "return", "insert", "replace", "update", "delete", "set", "where"),
-    *(
-        "order",
-        "limit",
-        "skip",
-        "having",
-        "distinct",
-        "optional",
-        "not",
-        "and",
-        "or",
-        "as",
-        "asc",
-        "desc",
-        "in",
-    ),
-    *("contains", "starts_with", "is", "null", "true", "false", "now", "date", "datetime"),
-)
-_FUNCTIONS = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS)
-
+_WORDS = tuple(dict.fromkeys((*QUERY_WORDS, *OPERATOR_WORDS, *CONSTANT_WORDS, *FUNCTION_FORMS)))
 
 # What people type without the dot; none of them begins a query.
 PLAIN_COMMANDS = ("help", "quit", "exit")
@@ -62,9 +47,13 @@ def is_complete(text: str) -> bool:
 
 def query_text(text: str) -> str:
     """Return a statement as a whole query."""
-    if _QUERY.match(_SKIPPED.sub(" ", text)):
+    bare = _SKIPPED.sub(lambda each: " " * len(each[0]), text).rstrip()
+    if _QUERY.match(bare):
         return text
-    return f"query q() {{ {text.strip().removesuffix(';')} }}"
+    body = (text[: len(bare) - 1] if bare.endswith(";") else text).strip()
+    # A comment may end the last line.
+    end = "\n" if "//" in body.rpartition("\n")[2] else " "
+    return f"query q() {{ {body}{end}}}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +81,7 @@ class ShellVocabulary:
             return _offered(found[1], edges)
         found = _WORD.search(text)
         assert found is not None
-        return _offered(found[1], [*_WORDS, *_FUNCTIONS]) if found[1] else ("", [])
+        return _offered(found[1], _WORDS) if found[1] else ("", [])
 
     def _properties(self, text: str, variable: str) -> list[str]:
         """Return the properties of the type that a variable was given, or of all types."""

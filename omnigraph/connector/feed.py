@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from math import ceil
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from pyspark.sql.types import (
 from omnigraph.connector.options import SourceOptions
 from omnigraph.merge.compare.changes import SnapshotChanges
 from omnigraph.merge.compare.row_change import ChangeFilter
+from omnigraph.schema.catalog import Catalog
 from omnigraph.spark.connector import to_arrow_schema
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.history import history
@@ -53,7 +55,7 @@ class FeedReader(DataSourceStreamReader):
         self._options = options
         self._since = options.get("since")
         self._wanted = _wanted(options)
-        self._check()
+        self._catalog = self._checked()
 
     def initialOffset(self) -> dict[str, str]:  # noqa: N802 - Spark's name
         """Return where a new query begins: behind `since`, or where the branch stands."""
@@ -75,11 +77,9 @@ class FeedReader(DataSourceStreamReader):
             return []
         repository = self._options.open()
         later = history.since(repository, self._options.branch, start["commit"] or None)
-        commits = []
-        for commit in later:
-            commits.append(commit.id)
-            if commit.id == end["commit"]:
-                break
+        # The last commit may be an optimize, which is not among those that changed content.
+        last = repository.commit(end["commit"]).version
+        commits = [each.id for each in takewhile(lambda each: each.version <= last, later)]
         size = max(1, ceil(len(commits) / _MOST_PARTITIONS))
         return [
             InputPartition(commits[first : first + size]) for first in range(0, len(commits), size)
@@ -89,15 +89,17 @@ class FeedReader(DataSourceStreamReader):
         """Yield the changes of some commits."""
         repository = self._options.open()
         for commit_id in partition.value:
-            yield from _batches(repository, repository.commit(commit_id), self._wanted)
+            commit = repository.commit(commit_id)
+            yield from _batches(repository, commit, self._wanted, self._catalog)
 
-    def _check(self) -> None:
-        """Raise for a branch, commit, type or operation that is not there."""
+    def _checked(self) -> Catalog:
+        """Return the schema of the branch; raise for a branch, commit or type that is not there."""
         repository = self._options.open()
         catalog = repository.snapshot(self._options.branch).catalog
         self._wanted.bound(catalog)
         if self._since not in (None, BEGINNING):
             repository.commit(self._since or "")
+        return catalog
 
 
 def _wanted(options: SourceOptions) -> ChangeFilter:
@@ -105,13 +107,17 @@ def _wanted(options: SourceOptions) -> ChangeFilter:
 
 
 def _batches(
-    repository: Repository, commit: Commit, wanted: ChangeFilter
+    repository: Repository, commit: Commit, wanted: ChangeFilter, catalog: Catalog
 ) -> Iterator[pa.RecordBatch]:
-    """Yield what a commit changed, a bounded number of rows at a time."""
+    """Yield what a commit changed, a bounded number of rows at a time.
+
+    Types may be named as in `catalog`: when the commit was made, one had another name or was not
+    there yet.
+    """
     assert commit.parent is not None
     repository.refuse_cleaned(commit.parent)
     before, after = repository.pin(repository.commit(commit.parent)), repository.pin(commit)
-    bound = wanted.bound(before.catalog, after.catalog)
+    bound = wanted.bound(before.catalog, after.catalog, catalog)
     rows: list[dict[str, object]] = []
     for change in SnapshotChanges(before, after, bound):
         document = change.to_json()

@@ -28,8 +28,10 @@ class OmniGraphSource(DataSource):
 
     def schema(self) -> StructType:
         # Spark does not say yet whether it will read a stream, which names no type and no query.
-        names_rows = {"type", "query"} & {name.lower() for name in dict(self.options)}
-        return self._pin().schema if names_rows else feed.SCHEMA
+        if {"type", "query"} & {name.lower() for name in dict(self.options)}:
+            return self._pin().schema
+        SourceOptions.of(dict(self.options), (*_READING, *feed.OPTIONS))
+        return feed.SCHEMA
 
     def reader(self, schema: StructType) -> TableReader | QueryReader:
         return self._pin().reader(schema)

@@ -1,6 +1,7 @@
 """Writing: rows that tasks store and one commit publishes, of a frame or of each micro-batch."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 
 import pyarrow as pa
@@ -12,15 +13,16 @@ from pyspark.sql.datasource import (
 )
 
 from omnigraph.connector.options import SourceOptions
-from omnigraph.errors import InputError, OperationReusedError
+from omnigraph.errors import InputError, OperationReusedError, StorageError
 from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import find_type
 from omnigraph.spark.runner import InlineRunner
 from omnigraph.syntax.problems import parse_choice
 from omnigraph.write.load.aside import Aside, new_aside
+from omnigraph.write.load.keywords import LoadKeywords
 from omnigraph.write.load.load import LoadTarget, load
 from omnigraph.write.load.loaded import LoadMode
-from omnigraph.write.load.options import LoadKeywords, options_of
+from omnigraph.write.load.options import options_of
 from omnigraph.write.load.sources.files import file_in
 from omnigraph.write.load.sources.splits import Format, LoadSource
 from omnigraph.write.load.sources.spool import write_part
@@ -79,7 +81,8 @@ class Target:
     def discard(self, parts: "Sequence[StoredPart | None]") -> None:
         """Remove what tasks stored."""
         paths = [each.path for each in parts if each is not None and each.path is not None]
-        self.aside.store.objects.delete_many(paths)
+        with suppress(StorageError):  # a cleanup removes what stays
+            self.aside.store.objects.delete_many(paths)
 
 
 @dataclass

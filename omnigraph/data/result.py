@@ -2,8 +2,9 @@
 
 import io
 import json
+import operator
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import msgspec
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.data.drawing import draw_table
 from omnigraph.data.values.soundness import check_sound_table
-from omnigraph.errors import InputError, Json, RemoteError, UnavailableError
+from omnigraph.errors import InputError, Json, RemoteError, UnavailableError, hint_install
 from omnigraph.frozen import dataclass
 from omnigraph.html import html_table, notebook_part
 from omnigraph.look.words import counted
@@ -64,10 +65,10 @@ class Result:
         if isinstance(place, slice):
             rows: list[dict[str, object]] = self.table[place].to_pylist()
             return rows
-        count = len(self)
-        if not -count <= place < count:
-            raise IndexError(f"the result has {count} rows, and none at {place}")
-        row: dict[str, object] = self.table.slice(place % count, 1).to_pylist()[0]
+        count, at = len(self), _number_of(place)
+        if not -count <= at < count:
+            raise IndexError(f"the result has {count} rows, and none at {at}")
+        row: dict[str, object] = self.table.slice(at % count, 1).to_pylist()[0]
         return row
 
     def __repr__(self) -> str:
@@ -87,8 +88,18 @@ class Result:
         return rows
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return the rows as a pandas DataFrame."""
+        """Return the rows as a pandas DataFrame.
+
+        Integers beside null are floats there, or nullable integers where a float would be another
+        number.
+        """
+        import pandas as pd
+
         frame: pd.DataFrame = self.table.to_pandas()
+        nullable = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+        for name, column in zip(self.columns, self.table.columns, strict=True):
+            if column.null_count and column.type in nullable and not _is_json(column):
+                frame[name] = column.to_pandas(types_mapper=nullable.get)
         return frame
 
     def to_polars(self) -> "polars.DataFrame":
@@ -110,16 +121,21 @@ class Result:
         """Return the rows as a networkx graph, with an edge between the values of two columns.
 
         These are the first two columns unless `source` and `target` name others; the rest become
-        attributes of the edges. Needs the extra `frames`.
+        attributes of the edges. A row with null at one end adds the other end alone. Raises
+        InputError for columns of objects or lists. Needs the extra `frames`.
         """
         try:
             import networkx
         except ImportError:
             raise missing_package("networkx") from None
         ends = [self._end(source, 0), self._end(target, 1)]
+        self._check_ends(ends)
         found = networkx.MultiDiGraph()
         for row in self:
             one, other = (row[name] for name in ends)
+            if one is None or other is None:
+                found.add_nodes_from(end for end in (one, other) if end is not None)
+                continue
             rest = {name: value for name, value in row.items() if name not in ends}
             found.add_edges_from([(one, other, rest)])
         return found
@@ -182,6 +198,13 @@ class Result:
             )
             raise InputError(message, hint=f"the columns are {', '.join(self.columns)}")
         return name
+
+    def _check_ends(self, names: Iterable[str]) -> None:
+        """Raise InputError if a column holds what cannot be a node of networkx."""
+        for name in names:
+            if pa.types.is_nested(self.table.schema.field(name).type):
+                message = f"the ends of edges are single values; '{name}' holds objects or lists"
+                raise InputError(message, hint="return a property of the node, such as its id")
 
 
 def result_html(result: Result) -> str:
@@ -281,9 +304,20 @@ class ResultStream:
         return Result(self.query_name, pa.Table.from_batches(batches, self.schema), self.commit)
 
 
+def _number_of(place: SupportsIndex) -> int:
+    """Return the number of a row; raise TypeError for the name of a column, and all else."""
+    try:
+        return operator.index(place)
+    except TypeError:
+        name = place if isinstance(place, str) else "name"
+        message = f"a result is indexed by the number of a row, not by {place!r}"
+        column = f"[row[{name!r}] for row in result]"
+        raise TypeError(f"{message}; a column is {column}") from None
+
+
 def missing_package(package: str) -> UnavailableError:
     """Return the error for a package of the extra `frames` that is not installed."""
-    hint = "`pip install omnigraph[frames]`"
+    hint = hint_install("frames")
     return UnavailableError(f"the package {package} is not installed", hint=hint)
 
 

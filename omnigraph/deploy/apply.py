@@ -21,6 +21,7 @@ from omnigraph.errors import (
 )
 from omnigraph.frozen import dataclass
 from omnigraph.storage.steps import reached
+from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 APPLIED, ROLLED_BACK = "apply", "rollback"
 
@@ -48,11 +49,12 @@ class Applied:
 
 
 def apply(
-    storage: str, definition: Definition, *, actor: str | None = None, kind: str = APPLIED
+    storage: str, definition: Definition, *, actor: str | None = None, earlier: Entry | None = None
 ) -> Applied:
     """Make a definition serve. Raise before anything is written when part of it cannot be done.
 
-    Of two at once, one wins, and the other raises DeploymentMovedError.
+    A rollback makes that of an `earlier` entry serve again. Of two at once, one wins, and the
+    other raises DeploymentMovedError.
     """
     ledger = Ledger.at(storage)
     ledger.store.check()
@@ -61,13 +63,18 @@ def apply(
     if plan.is_empty:
         assert plan.base is not None
         return Applied(plan=plan, entry=plan.base, is_new=False)
-    _refuse(ledger, plan)
+    _refuse(ledger, plan, earlier)
     ledger.record(plan.revision)
     _converge(plan, actor)
+    kind = APPLIED if earlier is None else ROLLED_BACK
     entry = ledger.publish(
         plan.base, plan.revision.digest, kind=kind, actor=actor, removed=plan.heads
     )
-    kept = [each for each in plan.deletions if not delete_graph(storage, each, plan.heads[each])]
+    serves = f"revision {entry.number} serves, but not all that it removes is deleted"
+    with unknown_outcome(serves, "apply again to complete it"):
+        kept = [
+            each for each in plan.deletions if not delete_graph(storage, each, plan.heads[each])
+        ]
     reached("cluster deleted")
     return Applied(plan=plan, entry=entry, is_new=True, kept=tuple(kept))
 
@@ -99,15 +106,17 @@ def finish_removals(ledger: Ledger, storage: str) -> None:
             delete_graph(storage, name, head)
 
 
-def _refuse(ledger: Ledger, plan: DeploymentPlan) -> None:
+def _refuse(ledger: Ledger, plan: DeploymentPlan, earlier: Entry | None) -> None:
     if plan.blocked:
-        raise UnsupportedMigrationError(plan.blocked)
+        raise UnsupportedMigrationError(plan.blocked, hint="nothing was changed")
     digest = plan.digest
     missing = [each for each in plan.to_approve if not ledger.is_approved(digest, each)]
     if missing:
-        commands = [f"omnigraph cluster approve {each} --plan {digest}" for each in missing]
+        of = "" if earlier is None else f" --revision {earlier.number}"
+        commands = [f"omnigraph cluster approve {each} --plan {digest}{of}" for each in missing]
         message = f"{', '.join(missing)} would lose data, and nobody approved of plan {digest}"
-        raise ApprovalNeededError(message, hint=f"look at the plan, then: {'; '.join(commands)}")
+        hint = f"look at omnigraph cluster plan{of}, then: {'; '.join(commands)}"
+        raise ApprovalNeededError(message, hint=hint)
 
 
 def _converge(plan: DeploymentPlan, actor: str | None) -> None:

@@ -9,7 +9,7 @@ Nothing is ever changed. The one flip is to create the next number: of two who t
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -26,11 +26,15 @@ from omnigraph.errors import (
 )
 from omnigraph.frozen import dataclass
 from omnigraph.storage.durable import sync
+from omnigraph.storage.failures import report_as
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
+from omnigraph.versioning.once import make_new
+from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 ROOT = "__cluster"
 _SHORTEST = 4
+_LOOK = "omnigraph cluster log tells what serves; look before applying again"
 _NUMBERED = re.compile(r"([0-9]{1,18})\.json")
 
 
@@ -140,13 +144,9 @@ class Ledger:
             id=uuid4().hex,
             removed=removed,
         )
-        path = _serving(entry.number)
-        if not self._create(path, canonical(msgspec.structs.asdict(entry))):
-            # A store may answer "exists" to the retry of a request whose reply was lost.
-            found = self._entry(entry.number)
-            if found is None or found.id != entry.id:
-                message = f"revision {entry.number} was published by somebody else meanwhile"
-                raise DeploymentMovedError(message, hint="plan again; nothing was published")
+        if not self._flip(entry):
+            message = f"revision {entry.number} was published by somebody else meanwhile"
+            raise DeploymentMovedError(message, hint="plan again; nothing was published")
         reached("cluster published")
         return entry
 
@@ -154,7 +154,12 @@ class Ledger:
         """Note that somebody approves of what a plan does to a resource."""
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         note: Json = {"resource": resource, "plan": plan, "actor": actor, "at": at}
-        self._create(f"{ROOT}/approvals/{plan}/{resource}.json", canonical(note))
+        path = f"{ROOT}/approvals/{plan}/{resource}.json"
+        what = f"noting the approval of {resource}"
+        self._noted(path, canonical(note), what, lambda: self.is_approved(plan, resource))
+        noted = f"the approval of {resource} is noted but could not be flushed"
+        with unknown_outcome(noted, "approve again if the machine loses power now"):
+            self._flush(path)
 
     def is_approved(self, plan: str, resource: str) -> bool:
         """Return whether somebody approved of what a plan does to a resource."""
@@ -181,11 +186,37 @@ class Ledger:
         except (msgspec.DecodeError, ValueError, RecursionError) as failed:
             raise StorageError(f"{path} cannot be read: {failed}") from None
 
-    def _create(self, path: str, data: bytes) -> bool:
-        is_new = self.store.objects.create(path, data)
+    def _flip(self, entry: Entry) -> bool:
+        """Create an entry; return whether it serves, and no other one of its number."""
+        path, number = _serving(entry.number), entry.number
+        data, what = canonical(msgspec.structs.asdict(entry)), f"publishing revision {number}"
+        if not self._noted(path, data, what, lambda: self._has(entry)):
+            # A store may answer "exists" to the retry of a request whose reply was lost.
+            with unknown_outcome(f"there is a revision {number}, which cannot be read", _LOOK):
+                if not self._has(entry):
+                    return False
+        visible = f"revision {number} serves but could not be flushed"
+        with unknown_outcome(visible, "it is lost if the machine loses power now"):
+            self._flush(path)
+        return True
+
+    def _noted(self, path: str, data: bytes, what: str, is_there: Callable[[], bool]) -> bool:
+        """Create a file; return whether it was, which `is_there` tells when the store does not."""
+        store = self.store
+        return make_new(store, lambda: store.objects.create(path, data), is_there, what, _LOOK)
+
+    def _has(self, entry: Entry) -> bool:
+        found = self._entry(entry.number)
+        return found is not None and found.id == entry.id
+
+    def _create(self, path: str, data: bytes) -> None:
+        self.store.objects.create(path, data)
+        self._flush(path)
+
+    def _flush(self, path: str) -> None:
         if self.store.is_local:
-            sync(Path(self.store.root), [path])
-        return is_new
+            with report_as(f"cannot flush {path}"):
+                sync(Path(self.store.root), [path])
 
 
 def _serving(number: int) -> str:

@@ -6,11 +6,14 @@ from pathlib import Path
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.deploy.definition import graph_uri
-from omnigraph.errors import GraphNotFoundError, OmniGraphError
+from omnigraph.errors import GraphNotFoundError, OmniGraphError, StorageError
 from omnigraph.evolve.plan import SchemaPlan
 from omnigraph.frozen import dataclass
 from omnigraph.span import Source
-from omnigraph.storage.store import store_at
+from omnigraph.storage import layout
+from omnigraph.storage.failures import report_as
+from omnigraph.storage.forward import newest_named
+from omnigraph.storage.store import Store, store_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +60,36 @@ def _seen(name: str, uri: str, graph: Graph) -> LiveGraph:
 def delete_graph(storage: str, name: str, head: str | None) -> bool:
     """Delete a graph if its `main` still stands at a commit; return whether it is gone.
 
-    One that was written to meanwhile, or is another graph by now, is kept.
+    One that was written to meanwhile, or is another graph by now, is kept. Raises StorageError
+    for one that cannot be looked at.
     """
     live = look_at(storage, name)
-    if live.problem is not None or (live.is_there and live.head != head):
+    if live.problem is not None:
+        raise StorageError(
+            f"graph.{name} is to be deleted but cannot be read: {live.problem}",
+            hint=f"apply again; if it stays so, remove {live.uri} yourself",
+        )
+    if live.is_there and live.head != head:
         return False
     store = store_at(live.uri)
+    _unmake(store)
     if not store.is_local:
         store.objects.delete_many(each.path for each in store.objects.listing())
     elif Path(store.root).exists():
-        shutil.rmtree(store.root)
+        with report_as(f"cannot delete {store.root}"):
+            shutil.rmtree(store.root)
     return True
+
+
+def _unmake(store: Store) -> None:
+    """Remove what makes a place a graph, so that one that is half deleted is none.
+
+    The newest version of the manifest goes last: until then it is the graph that it was.
+    """
+    folder = f"{layout.MANIFEST}/_versions"
+    names = store.objects.names(folder)
+    newest = newest_named(names)
+    last = None if newest is None else layout.manifest_path(layout.MANIFEST, newest)
+    store.objects.delete_many(path for each in names if (path := f"{folder}/{each}") != last)
+    if last is not None:
+        store.objects.delete(last)

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from omnigraph.embedding.embedder import EmbeddingTask, Vectors, check_texts, unit_vectors
-from omnigraph.errors import EmbeddingError
+from omnigraph.errors import EmbeddingError, hint_install
 from omnigraph.frozen import dataclass
 
 
@@ -118,5 +118,5 @@ def _quietly_imported(module: str) -> ModuleType:
 def _not_installed(package: Package, module: str) -> EmbeddingError:
     return EmbeddingError(
         f"this local model needs the package '{module}', which is not installed",
-        hint=f"pip install 'omnigraph[{package.extra}]'",
+        hint=hint_install(package.extra),
     )

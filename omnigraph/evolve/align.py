@@ -4,22 +4,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from itertools import islice
 
+import pyarrow as pa
+
 from omnigraph.errors import SchemaConflictError, Violation
-from omnigraph.evolve.constraints import broken_rules, without_edges
-from omnigraph.evolve.lens import lens
+from omnigraph.evolve.constraints import broken_rules, sharing_rows, without_edges
 from omnigraph.evolve.migrate import migrate_tables
 from omnigraph.evolve.outlook import Outlook
 from omnigraph.evolve.past import Past
 from omnigraph.frozen import dataclass
-from omnigraph.schema.catalog import Catalog, EdgeType
+from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.schema.combine import combine_schemas
 from omnigraph.schema.printer import print_schema
-from omnigraph.schema.steps import AddConstraint
+from omnigraph.schema.steps import AddConstraint, UniqueConstraint
 from omnigraph.spark.deadline import Deadline
 from omnigraph.versioning.commit import TableState
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.write.validate import Suspects
 
 _MOST_SHOWN = 10
 
@@ -29,8 +31,8 @@ class Sides:
     """The bases and the two sides of a merge, and where our branch stands.
 
     Once aligned, all have the same schema. Then `schema` is its digest if ours was another, and
-    `tables` are ours as that schema needs them. `violations` are rows of ours that break a rule of
-    theirs.
+    `tables` are ours as that schema needs them. `suspects` are rows of ours that break a rule which
+    only they have. `root` is where two bases parted, if that is one place.
     """
 
     bases: tuple[Snapshot, ...]
@@ -39,7 +41,8 @@ class Sides:
     standing: Snapshot
     schema: str | None = None
     tables: Mapping[str, TableState] = field(default_factory=dict)
-    violations: tuple[Violation, ...] = ()
+    suspects: Suspects = field(default_factory=Suspects)
+    root: Snapshot | None = None
 
 
 def align_sides(
@@ -67,11 +70,20 @@ def align_sides(
         sides.standing,
         None if schema == ours.commit.schema else schema,
         own,
-        (
-            *_broken(_outlook(repository, ours, catalog, deadline)),
-            *_without_edges(sides, catalog, deadline),
-        ),
+        _suspects(_outlook(repository, ours, catalog, deadline)),
+        _aligned_root(repository, sides, catalog, deadline),
     )
+
+
+def _aligned_root(
+    repository: Repository, sides: Sides, catalog: Catalog, deadline: Deadline
+) -> Snapshot | None:
+    """Return where the bases parted; None if a row there has no value that the schema requires."""
+    root = sides.root
+    if root is None or any(_outlook(repository, root, catalog, deadline).incomplete()):
+        return None
+    branch = sides.ours.commit.branch
+    return _moved(root, catalog, migrate_tables(repository, root, catalog, branch, deadline))
 
 
 def _outlook(
@@ -90,10 +102,11 @@ def _refuse_incomplete(outlook: Outlook) -> None:
 def common_schema(sides: Sides) -> Catalog | None:
     """Return the schema of the side that changed it, or the combination of both.
 
-    None when nobody changed it; raises SchemaConflictError when the changes exclude each other.
+    None when all have the same; raises SchemaConflictError when the changes exclude each other.
     """
     base, ours, theirs = sides.bases[0], sides.ours, sides.theirs
-    if all(each.commit.schema == ours.commit.schema for each in (*sides.bases, theirs)):
+    others = (*sides.bases, theirs, *([] if sides.root is None else [sides.root]))
+    if all(each.commit.schema == ours.commit.schema for each in others):
         return None
     if theirs.commit.schema in (base.commit.schema, ours.commit.schema):
         return ours.catalog
@@ -117,27 +130,27 @@ def _moved(snapshot: Snapshot, catalog: Catalog, tables: Mapping[str, TableState
     return replace(snapshot, commit=commit, catalog=catalog)
 
 
-def _without_edges(sides: Sides, catalog: Catalog, deadline: Deadline) -> Iterator[Violation]:
-    """Yield the nodes that only we have and that lack edges which their schema requires."""
-    for key, edge in catalog.by_identity.items():
-        is_new = isinstance(edge, EdgeType) and key not in sides.ours.commit.tables
-        if not isinstance(edge, EdgeType) or not is_new or edge.cardinality.minimum < 1:
-            continue
-        source = catalog.nodes[edge.source]
-        known = {
-            row_id
-            for side in (*sides.bases, sides.theirs)
-            for batch in lens(side, source).batches([])
-            for row_id in batch["id"].to_pylist()
-        }
-        for violation in without_edges(lens(sides.ours, source), edge, deadline):
-            if violation.id not in known:
-                yield violation
-
-
-def _broken(outlook: Outlook) -> Iterator[Violation]:
-    """Yield the rows of ours that break a rule which only they have."""
+def _suspects(outlook: Outlook) -> Suspects:
+    """Return the rows of ours that break a rule which only they have."""
+    unfit: list[Violation] = []
+    repeated: dict[tuple[str, tuple[str, ...]], pa.Array] = {}
     for step in outlook.steps:
         stored = outlook.catalog.stored(step.type_name) if isinstance(step, AddConstraint) else None
-        if isinstance(step, AddConstraint) and stored is not None:
-            yield from broken_rules(outlook.rows(stored), step.constraint, outlook.deadline)
+        if not isinstance(step, AddConstraint) or stored is None:
+            continue
+        rule, rows = step.constraint, outlook.rows(stored)
+        if not isinstance(rule, UniqueConstraint):
+            unfit += broken_rules(rows, rule, outlook.deadline)
+        elif len(ids := sharing_rows(rows, rule.properties, outlook.deadline)):
+            repeated[stored.name, rule.properties] = ids
+    return Suspects(tuple(unfit), repeated, dict(_lacking(outlook)))
+
+
+def _lacking(outlook: Outlook) -> Iterator[tuple[str, pa.Array]]:
+    """Yield edge types that only they have, each with the ids of our nodes that have too few."""
+    for edge in outlook.catalog.edges.values():
+        if edge.cardinality.minimum and edge.identity not in outlook.snapshot.commit.tables:
+            rows = outlook.rows(outlook.catalog.nodes[edge.source])
+            found = without_edges(rows, edge, outlook.deadline, outlook.leaving(edge))
+            if ids := [each.id for each in found]:
+                yield edge.name, pa.array(ids, pa.utf8())

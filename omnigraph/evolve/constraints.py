@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.data.values.columns import to_array, with_timestamps
 from omnigraph.data.values.comparison import drop_incomparable, unify_zeros
 from omnigraph.data.values.rules import Breach, check_patterns, check_ranges
 from omnigraph.errors import Code, Violation
@@ -83,20 +84,34 @@ def _unfit(rows: Lens, rule: Range | PatternCheck, deadline: Deadline) -> Iterat
             yield _violation(stored, breach.code, [breach.field], breach.reason, row_id)
 
 
+def sharing_rows(rows: Lens, names: Sequence[str], deadline: Deadline) -> pa.Array:
+    """Return the ids of all rows whose values another row has; null and NaN equal nothing."""
+    found, groups = _grouped(rows, names, deadline)
+    first, last = (groups[f"{_ORDINAL}_{each}"] for each in ("min", "max"))
+    alone = first.filter(pc.equal(first, last))
+    return to_array(found["id"].filter(pc.invert(pc.is_in(found[_ORDINAL], value_set=alone))))
+
+
 def _repeated(rows: Lens, names: Sequence[str], deadline: Deadline) -> Iterator[Violation]:
-    """Yield every row whose values an earlier row has; null and NaN equal nothing."""
+    """Yield every row whose values an earlier row has."""
+    found, groups = _grouped(rows, names, deadline)
+    held = groups[f"{_ORDINAL}_min"]
+    again = found.filter(pc.invert(pc.is_in(found[_ORDINAL], value_set=held)))
+    for row in with_timestamps(again).to_pylist():
+        shown = ", ".join(shorten(str(row[name])) for name in names)
+        reason = f"'{shown}' is that of another {rows.stored.name} already"
+        yield _violation(rows.stored, Code.UNIQUE_VALUE, names, reason, row["id"])
+
+
+def _grouped(rows: Lens, names: Sequence[str], deadline: Deadline) -> tuple[pa.Table, pa.Table]:
+    """Return the rows that have comparable values, and of equal ones the first and the last."""
     schema = pa.schema([rows.schema.field(name) for name in ("id", *names)])
     batches = _batches(rows, names, deadline)
     read = drop_incomparable(pa.Table.from_batches(batches, schema=schema))
     found = pa.table([unify_zeros(column) for column in read.columns], schema=schema)
     found = found.append_column(_ORDINAL, pa.array(np.arange(found.num_rows)))
-    firsts = found.group_by(list(names), use_threads=False).aggregate([(_ORDINAL, "min")])
-    held = firsts[f"{_ORDINAL}_min"]
-    again = found.filter(pc.invert(pc.is_in(found[_ORDINAL], value_set=held)))
-    for row in again.to_pylist():
-        shown = ", ".join(shorten(str(row[name])) for name in names)
-        reason = f"'{shown}' is that of another {rows.stored.name} already"
-        yield _violation(rows.stored, Code.UNIQUE_VALUE, names, reason, row["id"])
+    groups = found.group_by(list(names), use_threads=False)
+    return found, groups.aggregate([(_ORDINAL, "min"), (_ORDINAL, "max")])
 
 
 def _batches(rows: Lens, names: Sequence[str], deadline: Deadline) -> Iterator[pa.RecordBatch]:

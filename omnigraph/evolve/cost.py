@@ -85,7 +85,7 @@ class Costs:
         if stored is None:
             return 0
         known = {**outlook.snapshot.catalog.dropped_types, **outlook.snapshot.catalog.by_identity}
-        batches = outlook.rows(known[stored.identity]).batches([step.property_name])
+        batches = outlook.batches(known[stored.identity], [step.property_name])
         return sum(len(each) - each[step.property_name].null_count for each in batches)
 
     def _restore(self, step: RestoreProperty) -> PlannedStep:
@@ -96,6 +96,7 @@ class Costs:
         rows, name, shown = self.outlook.rows(stored), step.property_name, 0
         if name in rows.past:
             for batch in rows.batches([name]):
+                self.outlook.deadline.check()
                 was_there = rows.past[name].has(batch["id"])
                 shown += pc.sum(pc.and_(was_there, batch[name].is_valid())).as_py() or 0
         is_filled = name in rows.past or not step.property_type.endswith("?")

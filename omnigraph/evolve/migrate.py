@@ -41,9 +41,11 @@ from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.schema_lock import schema_lock
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
+from omnigraph.versioning.unknown_outcome import unknown_outcome
 from omnigraph.versioning.writes import Adopt, WriteSet
 
 _MOST_VIOLATIONS = 100
+_LOOK = "look at that commit; nothing has to be repeated"
 
 
 def plan_schema(
@@ -83,13 +85,15 @@ def apply_schema(
             return Proposal(None, plan)
         return Proposal(migration.write_set(intent.branch), plan)
 
-    with schema_lock(repository):
+    with schema_lock(repository, check=deadline.check):
         done = transact(repository, intent, propose)
     if done.finding is not None:
         return SchemaApplied(plan=done.finding, commit=done.commit)
     assert done.commit is not None
-    before = repository.snapshot_of(done.commit.parents[0])
-    plan = _Migration(repository, before, source).plan(intent.branch)
+    applied = f"the schema was applied before by commit {done.commit.id}"
+    with unknown_outcome(f"{applied}, but what that changed cannot be told", _LOOK):
+        before = repository.snapshot_of(done.commit.parents[0])
+        plan = _Migration(repository, before, source).plan(intent.branch)
     return SchemaApplied(plan=plan, commit=done.commit)
 
 

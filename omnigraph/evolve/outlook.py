@@ -1,7 +1,7 @@
 """Outlook: the rows of a snapshot as another schema would have them, with what comes back."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import pyarrow as pa
@@ -51,6 +51,12 @@ class Outlook:
         """Return the rows of a type; of one that comes back, also edges that lead nowhere now."""
         return lens(self.snapshot, stored, self.past)
 
+    def batches(self, stored: StoredType, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield some columns of the rows of a type, with their ids, batch by batch."""
+        for batch in self.rows(stored).batches(names):
+            self.deadline.check()
+            yield batch
+
     def count(self, stored: StoredType) -> int:
         """Return how many rows a type has; one that is new has none."""
         known = self.snapshot.commit.tables.get(stored.identity)
@@ -78,11 +84,10 @@ class Outlook:
         if edge.identity in self.snapshot.commit.tables or not self.past.table(edge.identity):
             return
         sources, targets = (self._ids(each) for each in (edge.source, edge.target))
-        for batch in self.rows(edge).batches(["src", "dst"]):
-            self.deadline.check()
+        for batch in self.batches(edge, ["src", "dst"]):
             starts = pc.is_in(batch["src"], value_set=sources)
             yield batch, pc.invert(pc.and_(starts, pc.is_in(batch["dst"], value_set=targets)))
 
     def _ids(self, node: str) -> pa.Array:
-        batches = self.rows(self.catalog.nodes[node]).batches([])
+        batches = self.batches(self.catalog.nodes[node], [])
         return pa.concat_arrays([pa.array([], pa.utf8()), *(each["id"] for each in batches)])

@@ -9,7 +9,7 @@ from omnigraph.errors import InputError, Json, Violation
 from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.compile import compile_schema
-from omnigraph.schema.migration import plan_schema_migration
+from omnigraph.schema.migration import keep_stored_order, plan_schema_migration
 from omnigraph.schema.steps import (
     AddConstraint,
     Drop,
@@ -129,7 +129,7 @@ class SchemaPlan:
     @classmethod
     def from_json(cls, document: Mapping[str, Any], accepted: Catalog, source: Source) -> Self:
         """Return the plan that `to_json` wrote for a schema; `accepted` is the schema before."""
-        desired = compile_schema(source, accepted=accepted)
+        desired = keep_stored_order(accepted, compile_schema(source, accepted=accepted))
         steps = plan_schema_migration(accepted, desired).steps
         return cls(
             branch=document["branch"],

@@ -3,11 +3,11 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TypedDict
 
 import pyarrow as pa
 
 from omnigraph.errors import Json, StorageError, TableNotFoundError
+from omnigraph.export.keywords import ExportKeywords
 from omnigraph.export.lines import render_lines
 from omnigraph.export.shards import ExportFormat, Shard, WriteShard
 from omnigraph.export.sorting import sort_by_id
@@ -20,6 +20,7 @@ from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.spark.settings import SparkSettings
 from omnigraph.storage.folder import Folder
+from omnigraph.storage.fragments import fragment_bytes
 from omnigraph.storage.staging import shares
 from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Table
@@ -47,17 +48,6 @@ class Selection:
         wanted = {find_type(name, catalog).name for name in self.types}
         wanted |= {_find_table(key, catalog).name for key in self.tables}
         return [each for each in every if each.name in wanted] if wanted else every
-
-
-class ExportKeywords(TypedDict, total=False):
-    """The keywords of `export_to`."""
-
-    format: ExportFormat | str
-    types: Sequence[str]
-    tables: Sequence[str]
-    engine: Engine | str
-    spark: SparkSettings | None
-    progress: Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +146,8 @@ def export_folder(
     identities = {shard.stored.identity for shard in plan.shards}
     progress.begin("exporting", sum(snapshot.state(each).row_count for each in identities))
     try:
-        counts = runner.map(WriteShard(plan.folder, plan.format), plan.shards, progress)
+        task = WriteShard(plan.folder, plan.format, runner.deadline)
+        counts = runner.map(task, plan.shards, progress)
     except BaseException:
         with suppress(StorageError):
             plan.folder.keep(())
@@ -208,8 +199,7 @@ def _plan_shards(stored: StoredType, table: Table, form: ExportFormat) -> Iterat
 
 
 def _stored_bytes(table: Table) -> int:
-    files = (file for each in table.dataset.get_fragments() for file in each.metadata.files)
-    return sum(file.file_size_bytes or 0 for file in files)
+    return sum(map(fragment_bytes, table.dataset.get_fragments()))
 
 
 def _find_table(key: str, catalog: Catalog) -> StoredType:

@@ -8,6 +8,7 @@ from omnigraph.data.values.columns import with_timestamps
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, StoredType
 from omnigraph.schema.types import BLOB
+from omnigraph.spark.deadline import NO_DEADLINE, Deadline
 from omnigraph.syntax.problems import suggest
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 # A type and one of its rows: `id`, the properties and, for an edge, `src` and `dst`.
 Record: TypeAlias = tuple[StoredType, Mapping[str, Any]]
+# Rows that are made objects of at a time.
+_ROWS = 10_000
 
 
 def build_network(records: Iterable[Record]) -> "networkx.MultiDiGraph":
@@ -40,13 +43,21 @@ def build_network(records: Iterable[Record]) -> "networkx.MultiDiGraph":
     return found
 
 
-def read_records(snapshot: Snapshot, types: Iterable[StoredType]) -> Iterator[Record]:
-    """Yield the rows of types, without their blobs."""
+def read_records(
+    snapshot: Snapshot, types: Iterable[StoredType], deadline: Deadline = NO_DEADLINE
+) -> Iterator[Record]:
+    """Yield the rows of types, without their blobs.
+
+    Raises CancelledError or BudgetError when the deadline is over.
+    """
     for stored in types:
+        deadline.check()
         ends = ["src", "dst"] if isinstance(stored, EdgeType) else []
         rows = snapshot.table(stored.identity).scan(["id", *ends, *list_properties(stored)])
-        for row in with_timestamps(rows.sort_by("id")).to_pylist():
-            yield stored, row
+        for batch in with_timestamps(rows.sort_by("id")).to_batches(max_chunksize=_ROWS):
+            deadline.check()
+            for row in batch.to_pylist():
+                yield stored, row
 
 
 def list_properties(stored: StoredType) -> list[str]:

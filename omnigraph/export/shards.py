@@ -12,6 +12,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_schema, arrow_type
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.schema.types import BLOB, DATETIME, ListType, ScalarType, ValueType, VectorType
+from omnigraph.spark.deadline import NO_DEADLINE, Deadline
 from omnigraph.storage.folder import Folder
 from omnigraph.storage.staging import Share
 
@@ -42,28 +43,31 @@ class WriteShard:
 
     folder: Folder
     format: ExportFormat
+    deadline: Deadline = NO_DEADLINE
 
     def __call__(self, shard: Shard) -> int:
         write = _write_lines if self.format is ExportFormat.JSONL else _write_parquet
         with self.folder.writer(shard.path) as file:
-            return write(shard, file)
+            return write(shard, file, self.deadline)
 
 
-def _write_lines(shard: Shard, file: BinaryIO) -> int:
+def _write_lines(shard: Shard, file: BinaryIO, deadline: Deadline) -> int:
     rows = 0
     for batch in shard.share.batches(arrow_schema(shard.stored).names):
+        deadline.check()
         for text in render_lines(shard.stored, batch):
             file.write(text)
         rows += len(batch)
     return rows
 
 
-def _write_parquet(shard: Shard, file: BinaryIO) -> int:
+def _write_parquet(shard: Shard, file: BinaryIO, deadline: Deadline) -> int:
     stored, rows = shard.stored, 0
     columns = [name for name in arrow_schema(stored).names if name != "id" or not stored.key]
     schema = pa.schema([_field(stored, name) for name in columns])
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
         for batch in shard.share.batches(columns):
+            deadline.check()
             pairs = zip(batch.columns, schema.types, strict=True)
             arrays = [_file_column(column, kind) for column, kind in pairs]
             writer.write_batch(pa.record_batch(arrays, schema=schema))

@@ -1,9 +1,8 @@
 """Yaml: strict YAML: no aliases, duplicate or unknown keys; every problem with its line."""
 
 import math
-import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from omnigraph.errors import ConfigError
 from omnigraph.syntax.problems import list_names, suggest
@@ -13,10 +12,7 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 256 * 1024
 _MOST_PROBLEMS = 20
-_DEEPEST = 32
 _MOST_DIGITS = 18
-# What is written as an escape, and neither a path nor anything else can hold.
-_UNFIT = re.compile("[\0\ud800-\udfff]")
 _TAG = "tag:yaml.org,2002:"
 _KINDS = {
     "str": "text",
@@ -250,44 +246,24 @@ class _Text:
 def _root(text: _Text, data: bytes) -> "Node | None":
     import yaml
 
+    from omnigraph.files.nodes import compose
+
     if len(data) > _MOST_BYTES:
         raise ConfigError(f"{text.name}: the file has more than {_MOST_BYTES:,} bytes")
     try:
         decoded = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigError(f"{text.name}: the text is not UTF-8") from None
+    root = None
     try:
-        _check_events(text, decoded)
-        return cast("Node | None", yaml.compose(decoded, Loader=yaml.SafeLoader))
+        root = compose(decoded, text.note)
     except yaml.MarkedYAMLError as failed:
         mark = failed.problem_mark or failed.context_mark
         text.note(1 if mark is None else mark.line + 1, failed.problem or "this is not valid YAML")
     except yaml.YAMLError as failed:
         text.note(1, str(failed).splitlines()[0])
     text.check()
-    raise AssertionError("a problem was noted")
-
-
-def _check_events(text: _Text, decoded: str) -> None:
-    """Raise ConfigError for aliases and deep nesting, by which a short text could take long.
-
-    Texts that nothing can hold are refused as well.
-    """
-    import yaml
-
-    depth = 0
-    for event in yaml.parse(decoded, Loader=yaml.SafeLoader):
-        line = 1 if event.start_mark is None else event.start_mark.line + 1
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if isinstance(event, yaml.ScalarEvent) and _UNFIT.search(event.value):
-            text.note(line, "a text has a NUL or half of a surrogate pair in it")
-        if isinstance(event, yaml.AliasEvent):
-            text.note(line, f"the alias '*{event.anchor}' is not allowed")
-        if depth > _DEEPEST:
-            text.note(line, f"the nesting is deeper than {_DEEPEST}")
-            break
-    text.check()
+    return root
 
 
 def _kind(node: "Node") -> str:

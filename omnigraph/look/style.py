@@ -18,7 +18,7 @@ _LIGHT = ('[data-jp-theme-light="true"]', ".vscode-light", 'html[theme="light"]'
 
 @cache
 def sheet(name: str) -> str:
-    """Return a sheet of rules: `table`, `diff` or `diagram`."""
+    """Return a sheet of rules by its name: `table`, `diff`, `diagram` or `widget`."""
     return (_FOLDER / f"{name}.css").read_text(encoding="utf-8")
 
 

@@ -1,5 +1,6 @@
 """Maintain: keeps a graph small, indexed and sound.
 
+keywords   those that `optimize`, `backup` and `restore` take
 optimize   joins small fragments and completes the indexes of a branch, as one physical commit
 coverage   how many rows each index covers, and why not all
 cleanup    removes the tables of commits that are not kept, and what crashed writers left

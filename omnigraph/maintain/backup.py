@@ -17,11 +17,10 @@ from collections.abc import Iterable, Set
 from dataclasses import field
 from datetime import timedelta
 from pathlib import Path
-from threading import Event
-from typing import TypedDict
 
 from omnigraph.errors import (
     GraphExistsError,
+    GraphNotFoundError,
     HeadMovedError,
     InputError,
     Json,
@@ -29,6 +28,7 @@ from omnigraph.errors import (
 )
 from omnigraph.frozen import dataclass
 from omnigraph.maintain.fsck import fsck
+from omnigraph.maintain.keywords import BackupKeywords
 from omnigraph.maintain.reports import Copied
 from omnigraph.merge.runs import run_files
 from omnigraph.spark.deadline import Deadline, deadline_of
@@ -75,15 +75,6 @@ _NOTES = (layout.RUNS, layout.REVIEWS, layout.OPERATIONS)
 _FLEETING = (*_NOTES, layout.EMBEDDINGS)
 
 
-class BackupKeywords(TypedDict, total=False):
-    """The keywords that a backup and a restore take."""
-
-    verify: bool
-    progress: Progress
-    seconds: float | None
-    cancelled: Event | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupOptions:
     """How a copy is made; with `verify`, all of it is checked afterwards."""
@@ -126,7 +117,11 @@ def restore(
 
     Raises GraphExistsError when there is a graph. A restore that was cut off is completed.
     """
-    repository = open_repository(source, read_only=True, durable=durable)
+    try:
+        repository = open_repository(source, read_only=True, durable=durable)
+    except GraphNotFoundError:
+        hint = "name the folder or bucket that `omnigraph backup` wrote"
+        raise GraphNotFoundError(f"no backup at {store_at(source).root}", hint=hint) from None
     return _Copy(repository, store_at(dest), options or BackupOptions()).restored()
 
 
@@ -368,7 +363,7 @@ class _Copy:
         What another backup copies just now came later, but may still lie aside.
         """
         kept = {each.path for each in pin.files} | {pin.path, pin.record, _CLAIM}
-        young = self.repository.clock.time() - GRACE // timedelta(microseconds=1)
+        young = self.dest.now() - GRACE // timedelta(microseconds=1)
         old = [each for each in self.before if each not in kept and _folder(each) in _MIRRORED]
         old += [
             path
@@ -472,7 +467,7 @@ def _folder(path: str) -> str:
 
 
 def _manifest_path(at: Table) -> str:
-    return f"{at.path}/_versions/{layout.manifest_name(at.version)}"
+    return layout.manifest_path(at.path, at.version)
 
 
 def _record_path(at: Table, manifest: bytes) -> str:
@@ -482,5 +477,4 @@ def _record_path(at: Table, manifest: bytes) -> str:
 
 def _whole(store: Store) -> str:
     """Return the full path of a place, which others begin with that are in it."""
-    root = os.path.realpath(store.root) if store.is_local else store.root
-    return f"{root}/"
+    return f"{store.root}/"

@@ -1,11 +1,11 @@
 """Cleanup: removes the tables of commits that are not kept, and what crashed writers left."""
 
 import re
-from collections.abc import Iterable, Mapping, Set
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Set
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 
-from omnigraph.errors import HeadMovedError
+from omnigraph.errors import HeadMovedError, OmniGraphError
 from omnigraph.frozen import dataclass
 from omnigraph.maintain.reports import Cleaned, CleanedTable
 from omnigraph.maintain.scope import WHOLE_GRAPH, Scope
@@ -31,6 +31,7 @@ from omnigraph.versioning.manifest import freshness
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.ulid import now_us
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 # Lance detects rivals from versions of the manifest, so those younger than this always stay.
@@ -55,25 +56,38 @@ def cleanup(
 
     All files are listed first, and only those older than the grace period are removed. Whoever
     creates a branch meanwhile either keeps its commit from being cleaned up, or gets an error.
-    Raises CancelledError or BudgetError when the deadline is over before anything is removed.
+    Raises CancelledError or BudgetError when the deadline is over before anything is removed or
+    ended.
     """
     if not confirm:
-        return _plan(repository, rule, scope, progress, deadline).report(confirmed=False)
+        # A preview writes nothing, so that it is told by the clock of this machine.
+        plan = _plan(repository, rule, now_us(), scope, progress, deadline)
+        return plan.report(confirmed=False)
     repository.check_writable()
     deadline.check()
-    if rule.older_than is not None and scope.is_all:
-        expire_runs(repository, repository.clock.time() - rule.age)
+    ended: list[str] = []
+    with _not_denying(ended):
+        if rule.older_than is not None and scope.is_all:
+            expire_runs(repository, repository.store.now() - rule.age, ended.append)
+        return _clean_up(repository, rule, scope, progress, deadline)
+
+
+def _clean_up(
+    repository: Repository, rule: Retention, scope: Scope, progress: Progress, deadline: Deadline
+) -> Cleaned:
+    """Remove what no kept commit needs; raise HeadMovedError when that never stays the same."""
     for _ in attempts(repository.patience.seconds):
         try:
             _revoke_interrupted(repository)
-            plan = _plan(repository, rule, scope, progress, deadline)
+            now = repository.store.now()
+            plan = _plan(repository, rule, now, scope, progress, deadline)
             claimed = _claim(repository, plan)
         except CommitRejectedError:
             continue
         if claimed:
             progress.begin("removing files")
             with _begun():
-                return _remove(repository, plan, rule)
+                return _remove(repository, plan, rule, now)
     seconds = repository.patience.seconds
     raise HeadMovedError(f"branches kept appearing; gave up after {seconds:g} s, nothing removed")
 
@@ -124,7 +138,12 @@ class _CleanupPlan:
 
 
 def _plan(
-    repository: Repository, rule: Retention, scope: Scope, progress: Progress, deadline: Deadline
+    repository: Repository,
+    rule: Retention,
+    now: int,
+    scope: Scope,
+    progress: Progress,
+    deadline: Deadline,
 ) -> _CleanupPlan:
     """Find out what can be removed; the files are listed before the manifest is read."""
     progress.begin("listing files")
@@ -138,10 +157,10 @@ def _plan(
     schemas = {each.schema for each in commits.values()} if scope.types else set()
     catalogs = [repository.catalog(each) for each in schemas]
     scope.check(heads, catalogs)
-    now = repository.clock.time()
     buried, retired = manifest.buried(at), manifest.retired(at)
     history = History(commits, heads, retired)
-    wanted = retained_commits(history, rule, now)
+    young = {each.path for each in listing if each.modified >= now - rule.grace}
+    wanted = retained_commits(history, rule, now, young)
     if scope.branches:
         others = history.published.values()
         wanted |= {each.id for each in others if not scope.has_branch(each.branch)}
@@ -269,12 +288,26 @@ def _needs_files(repository: Repository, plan: _CleanupPlan, new: Iterable[Commi
     )
 
 
+@contextmanager
+def _not_denying(ended: list[str]) -> Iterator[None]:
+    """Let no failure of the block say that nothing was done, once runs were ended."""
+    try:
+        yield
+    except OmniGraphError:
+        if not ended:
+            raise
+        runs = "1 old run" if len(ended) == 1 else f"{len(ended)} old runs"
+        done = f"the cleanup ended {runs}, and may have done no more"
+        with unknown_outcome(done, "clean up again to complete it"):
+            raise
+
+
 def _begun() -> AbstractContextManager[None]:
     """Return a guard under which a failure does not claim that nothing was cleaned up."""
     return unknown_outcome("the cleanup may have done a part", "clean up again to complete it")
 
 
-def _remove(repository: Repository, plan: _CleanupPlan, rule: Retention) -> Cleaned:
+def _remove(repository: Repository, plan: _CleanupPlan, rule: Retention, now: int) -> Cleaned:
     """Remove what was planned, Lance manifests first, so that none names a file that is gone."""
     objects, tables = repository.store.objects, repository.tables
     for each in plan.tables:
@@ -288,8 +321,10 @@ def _remove(repository: Repository, plan: _CleanupPlan, rule: Retention) -> Clea
     objects.delete_many(leftovers)
     objects.drop_empty({"/".join(each.split("/")[:2]) for each in leftovers})
     reached("leftovers removed")
+    # Lance counts the age from the time of this machine, which may be ahead.
+    ahead = timedelta(microseconds=max(now_us() - now, 0))
     age = max(MANIFEST_AGE, timedelta(microseconds=rule.grace))
-    freed = tables.forget_old(repository.manifest.newest(), age)
+    freed = tables.forget_old(repository.manifest.newest(), age + ahead)
     reached("manifest cleaned")
     return plan.report(confirmed=True, manifest_bytes=freed)
 

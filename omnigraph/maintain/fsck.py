@@ -17,7 +17,7 @@ from omnigraph.maintain.reports import Checkup
 from omnigraph.maintain.row_audit import Due, RowAudit
 from omnigraph.maintain.scope import WHOLE_GRAPH, Scope
 from omnigraph.merge.run_record import RunStatus
-from omnigraph.merge.runs import PREFIX
+from omnigraph.merge.runs import PREFIX, gives_up_branch
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import decode_catalog
@@ -35,7 +35,7 @@ from omnigraph.versioning.commit import Commit, TableState
 from omnigraph.versioning.damage import Damage, Finding
 from omnigraph.versioning.heads.layers import hot_heads
 from omnigraph.versioning.manifest.format import check_format
-from omnigraph.versioning.manifest.manifest import Manifest
+from omnigraph.versioning.manifest.manifest import Manifest, last_cleanup
 from omnigraph.versioning.names import MAIN, fold
 
 _MISSING = {
@@ -49,10 +49,15 @@ _SIZE = {
     PartKind.INDEX: Damage.INDEX_SIZE,
 }
 
+# Each but the last needs a cleanup or a schema change meanwhile.
+_MOST_CHECKS = 3
 # So often the progress is told.
 _TOLD_EVERY = 100
 # In a bucket, versions that are looked at side by side.
 _LOOKS_TOGETHER = 16
+# On a disk, versions that a thread looks at before the next thread gets its turn: to hand over
+# costs as much as to look.
+_LOOKS_IN_A_ROW = 16
 # What is damaged, where, and how.
 _Note: TypeAlias = tuple[Damage, str, str]
 
@@ -66,44 +71,46 @@ def fsck(
     """Check every row of the manifest, every version with its files and indexes, and every run.
 
     All rows of the newest versions, at which branches and tags stand, are read. A scope limits the
-    versions and rows, not the manifest. Raises CancelledError or BudgetError when the deadline is
-    over before the last of them.
+    versions and rows, not the manifest. Others may use the graph meanwhile: what a cleanup takes,
+    or a schema change writes, while it is checked makes it be checked again. Raises CancelledError
+    or BudgetError when the deadline is over before the last of them.
     """
-    progress.begin("reading the manifest")
     tables = Tables(store, durable=False)
     manifest = Manifest(tables)
-    listing = store.objects.listing()
-    try:
-        at = manifest.newest()
-        check_format(at)
-        found = audit(manifest, at)
-    except GraphNotFoundError:
-        if not any(each.path.startswith(f"{layout.MANIFEST}/") for each in listing):
-            raise
-        return _unreadable_manifest(listing, "none of its versions exists")
-    except StorageError as failed:
-        return _unreadable_manifest(listing, failed.message)
-    deadline.check()
-    checking = _Checking(store, tables, found, listing, scope, progress, deadline)
-    checking.check_manifest(at)
-    checking.check_lost()
-    checking.check_schemas()
-    scope.check((head.name for head in found.heads.values()), checking.catalogs.values())
-    checking.check_versions()
-    checking.check_heads()
-    checking.check_runs()
-    return Checkup(
-        rows=found.rows,
-        commits=len(found.commits),
-        versions=len(checking.opened),
-        files=len(listing),
-        findings=tuple(dict.fromkeys(found.findings)),
-    )
+    for _ in range(_MOST_CHECKS):
+        progress.begin("reading the manifest")
+        try:
+            at = manifest.newest()
+            check_format(at)
+            found = audit(manifest, at)
+        except GraphNotFoundError:
+            if not store.objects.first_names(layout.MANIFEST):
+                raise
+            return _unreadable_manifest(store, "none of its versions exists")
+        except StorageError as failed:
+            return _unreadable_manifest(store, failed.message)
+        deadline.check()
+        checking = _Checking(store, tables, manifest, at, found, scope, progress, deadline)
+        checkup = checking.checkup()
+        if checkup.is_sound or not _is_outdated(manifest, at):
+            break
+    return checkup
 
 
-def _unreadable_manifest(listing: list[Stored], message: str) -> Checkup:
+def _unreadable_manifest(store: Store, message: str) -> Checkup:
     finding = Finding(Damage.LEDGER_UNREADABLE, layout.MANIFEST, message)
-    return Checkup(rows=0, commits=0, versions=0, files=len(listing), findings=(finding,))
+    files = len(store.objects.listing())
+    return Checkup(rows=0, commits=0, versions=0, files=files, findings=(finding,))
+
+
+def _is_outdated(manifest: Manifest, at: Table) -> bool:
+    """Whether a cleanup began, or `main` got another schema, after a version of the manifest."""
+    newest = manifest.newest()
+    if last_cleanup(newest) != last_cleanup(at):
+        return True
+    with suppress(OmniGraphError):  # of a damaged graph
+        return manifest.head_commit(MAIN, newest).schema != manifest.head_commit(MAIN, at).schema
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +124,20 @@ class _Look:
 
 @dataclass(slots=True)
 class _Checking:
-    """A check in progress."""
+    """A check in progress, of one version of the manifest.
+
+    The files are listed once that was read, so that all that it names is among them.
+    """
 
     store: Store
     tables: Tables
+    manifest: Manifest
+    at: Table
     found: Audit
-    listing: list[Stored]
     scope: Scope
     progress: Progress
     deadline: Deadline
+    listing: list[Stored] = field(default_factory=list)
     opened: set[tuple[str, int]] = field(default_factory=set)
     unreadable: set[tuple[str, int]] = field(default_factory=set)
     compared: set[tuple[object, ...]] = field(default_factory=set)
@@ -137,18 +149,37 @@ class _Checking:
     keys: dict[str, Set[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.listing = self.store.objects.listing()
         self.sizes = sizes_of(self.listing)
         self.standing = {head.commit for head in self.found.heads.values()}
+
+    def checkup(self) -> Checkup:
+        """Check everything, and return what was found."""
+        self.deadline.check()
+        self.check_manifest()
+        self.check_lost()
+        self.check_schemas()
+        self.scope.check((head.name for head in self.found.heads.values()), self.catalogs.values())
+        self.check_versions()
+        self.check_heads()
+        self.check_runs()
+        return Checkup(
+            rows=self.found.rows,
+            commits=len(self.found.commits),
+            versions=len(self.opened),
+            files=len(self.listing),
+            findings=tuple(dict.fromkeys(self.found.findings)),
+        )
 
     @property
     def published(self) -> list[Commit]:
         return [self.found.commits[each] for each in sorted(self.found.published)]
 
-    def check_manifest(self, at: Table) -> None:
+    def check_manifest(self) -> None:
         """Check the files of the manifest, and that its indexes find what it holds."""
-        for note in self._broken(layout.MANIFEST, at):
+        for note in self._broken(layout.MANIFEST, self.at):
             self.found.note(*note)
-        self._check_lookups(layout.MANIFEST, at)
+        self._check_lookups(layout.MANIFEST, self.at)
 
     def check_lost(self) -> None:
         """Find the commits at which a branch stood although no row says so any more.
@@ -160,7 +191,8 @@ class _Checking:
         files = [each for each in self.listing if each.path.startswith(f"{layout.MANIFEST}/")]
         lost: set[str] = set()
         for version in sorted(attached_versions(files)) if unnamed else ():
-            lost |= self._standing(version, unnamed - lost)
+            if version < self.at.version:  # a branch may have moved to one since
+                lost |= self._standing(version, unnamed - lost)
         lost |= unnamed & {each for run in self._runs() for each in _commits_of(run)}
         for each in sorted(lost):
             message = "a branch stood at it, and no row of the manifest says so"
@@ -255,9 +287,16 @@ class _Checking:
         """Look at versions; in a bucket many at a time, because each waits for its requests."""
         if not places:
             return
-        together = (os.cpu_count() or 1) if self.store.is_local else _LOOKS_TOGETHER
-        with ThreadPoolExecutor(min(together, _LOOKS_TOGETHER, len(places))) as pool:
-            yield from pool.map(self._look, *zip(*places, strict=True))
+        is_local = self.store.is_local
+        together = min(os.cpu_count() or 1, _LOOKS_TOGETHER) if is_local else _LOOKS_TOGETHER
+        step = _LOOKS_IN_A_ROW if is_local else 1
+        rows = [places[first : first + step] for first in range(0, len(places), step)]
+        with ThreadPoolExecutor(min(together, len(rows))) as pool:
+            for looks in pool.map(self._look_at, rows):
+                yield from looks
+
+    def _look_at(self, places: list[tuple[str, TableState]]) -> list[_Look]:
+        return [self._look(*each) for each in places]
 
     def check_heads(self) -> None:
         """Read all rows at which branches and tags stand."""
@@ -287,9 +326,13 @@ class _Checking:
     def check_runs(self) -> None:
         """Check that every run can be read, and that a live one has its branch."""
         names = (each.path for each in self.listing if each.path.startswith(f"{layout.RUNS}/"))
+        without: dict[str, str] = {}
         for path in names:
+            data = self._object(path)
+            if data is None:
+                continue  # a cleanup removed it since it was listed
             try:
-                record = json.loads(self._object(path) or b"")
+                record = json.loads(data)
                 # Who claims the end of a run notes the status alone.
                 status = RunStatus(record["status"] if isinstance(record, dict) else record)
                 run = str(record["run_branch"]) if status is RunStatus.RUNNING else ""
@@ -298,7 +341,18 @@ class _Checking:
                 continue
             ended = path.replace("begun.json", "ended.json") in self.sizes
             if run.startswith(PREFIX) and not ended and fold(run) not in self.found.heads:
+                without[path] = run
+        heads = self._heads_now() if without else set()
+        for path, run in without.items():
+            # One that began since has its branch; one that ends loses it before or after its end.
+            if fold(run) not in heads and not gives_up_branch(self.store.objects, run):
                 self.found.note(Damage.RUN_BRANCH_MISSING, path, f"no branch '{run}'")
+
+    def _heads_now(self) -> Set[str]:
+        """Return the folded names of all heads that can be read by now."""
+        with suppress(OmniGraphError):  # it is noted as damage of the manifest
+            return self.manifest.heads(self.manifest.newest()).keys()
+        return set()
 
     def _check_schema(self, digest: str) -> None:
         path = layout.schema_path(digest)

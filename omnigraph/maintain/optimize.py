@@ -4,12 +4,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, replace
-from threading import Event
-from typing import TypedDict
 
 from omnigraph.errors import InputError
 from omnigraph.frozen import dataclass
 from omnigraph.maintain.coverage import table_coverage
+from omnigraph.maintain.keywords import OptimizeKeywords
 from omnigraph.maintain.reports import Optimized, OptimizedTable
 from omnigraph.maintain.scope import Scope
 from omnigraph.schema.catalog import Catalog
@@ -48,21 +47,6 @@ CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 DEFAULT_CONCURRENCY = 8
 # Attempts at a table that writers keep changing; then it is left to the next optimize.
 MOST_ATTEMPTS = 3
-
-
-class OptimizeKeywords(TypedDict, total=False):
-    """The keywords that `Graph.optimize` takes."""
-
-    indexes_only: bool
-    types: Iterable[str]
-    exclude: Iterable[str]
-    engine: Engine | str
-    spark: SparkSettings | None
-    concurrency: int | None
-    actor: str | None
-    progress: Progress
-    seconds: float | None
-    cancelled: Event | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,11 +40,9 @@ Place: TypeAlias = tuple[str, int]
 _MOST_DIFFERING = 50_000
 # More values than that are not compared one by one, but looked up in an index.
 _MOST_COMPARED = 20_000
-_ENDS = ("src", "dst")
-
-
 # So many versions each thread is ahead of the check.
 _AHEAD = 2
+_ENDS = ("src", "dst")
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -77,6 +75,13 @@ class _Whole:
     addresses: Addresses
     columns: pa.Table
     sets: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def ids_at(self, addresses: Addresses) -> frozenset[str]:
+        """Return the ids of rows at some addresses."""
+        if not len(addresses):
+            return _NOTHING  # taking no rows costs as much as taking some
+        at = np.searchsorted(self.addresses, addresses)
+        return _values(self.columns["id"].take(pa.array(at)))
 
     def found(self, column: str, wanted: frozenset[str]) -> frozenset[str]:
         """Return those of some values that a column has."""
@@ -204,8 +209,7 @@ class RowAudit:
         found = begun.reading.result() if begun and is_of_it else _difference(whole, table)
         if found is None:
             return None
-        at = np.searchsorted(whole.addresses, found.removed)
-        removed = _values(whole.columns["id"].take(pa.array(at)))
+        removed = whole.ids_at(found.removed)
         ids = _values(found.added["id"])
         if len(ids) < found.added.num_rows or whole.found("id", ids - removed):
             return None

@@ -5,10 +5,11 @@ import os
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from omnigraph.errors import InputError
+from omnigraph.errors import InputError, UnreadableError
 from omnigraph.files.bytes import file_bytes
 from omnigraph.frozen import dataclass
 from omnigraph.syntax.problems import suggest
@@ -80,12 +81,19 @@ class Installation:
         if self.known is not None and not self.is_there and not replace:
             hint = "choose another --name, or say --replace"
             raise InputError(f"{self.path} has another entry '{self.name}' already", hint=hint)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        text = self._after()
         part = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        part.write_text(self._after(), encoding="utf-8")
-        if self.before is not None:
-            part.chmod(self.path.stat().st_mode & 0o777)
-        part.replace(self.path)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text(text, encoding="utf-8")
+            if self.before is not None:
+                part.chmod(self.path.stat().st_mode & 0o777)
+            part.replace(self.path)
+        except OSError as failed:
+            with suppress(OSError):
+                part.unlink()
+            message = f"{self.path} cannot be written: {failed.strerror or failed}"
+            raise UnreadableError(message, hint=_PASTE) from None
 
     def _after(self) -> str:
         if self.client.is_toml:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import field
+from hashlib import sha256
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +12,6 @@ from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
     DeniedError,
-    NotFoundError,
     OmniGraphError,
 )
 from omnigraph.frozen import dataclass
@@ -27,15 +27,23 @@ if TYPE_CHECKING:
 
 _Found = TypeVar("_Found")
 TOKENS = 4_000
-_NO_PART = re.compile(r"[^\w@.+-]+")
-_LONGEST_PART = 60
+_NO_PART = re.compile(r"[^\w@.+-]+|\.{2,}|\.lock$")
+_LONGEST_BYTES = 60
 
 
 def own_branch(actor: str | None, run: str) -> str:
     """Return the branch of an agent, of names that a branch may have."""
-    parts = (_NO_PART.sub("-", each).strip(".-")[:_LONGEST_PART] for each in (actor or "", run))
-    who, what = (each or usual for each, usual in zip(parts, ("anybody", "run"), strict=True))
-    return f"agent/{who}/{what}"
+    return f"agent/{_part(actor or 'anybody')}/{_part(run or 'run')}"
+
+
+def _part(name: str) -> str:
+    """Return a name as a part of a branch's; a changed one has what tells it from others."""
+    whole = _NO_PART.sub("-", name).strip(".-")
+    part = whole.encode()[:_LONGEST_BYTES].decode(errors="ignore")
+    if part == name:
+        return name
+    mark = sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
+    return f"{part}-{mark}" if part else mark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,10 +157,13 @@ class ToolCall:
         return name, work(name)
 
     def may_see(self, branch: str) -> bool:
-        """Return whether the agent may read a branch that it changed."""
+        """Return whether the agent may read a branch that it changed just now.
+
+        False where nobody can tell: the change is done, and no error may say otherwise.
+        """
         try:
             return bool(self.graph.backend.pin(branch))
-        except (DeniedError, NotFoundError):
+        except OmniGraphError:
             return False
 
     @property

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from omnigraph.errors import Json
+from omnigraph.errors import Json, OmniGraphError
 from omnigraph.mcp.desk import ToolCall
 from omnigraph.mcp.reviewing import merge_text
 from omnigraph.mcp.table import Page
@@ -35,9 +35,13 @@ def propose(call: ToolCall, given: ProposeArguments) -> str:
     """Open the review of a branch, and return what its merge would do."""
     source = given.source or call.desk.to_write(None)
     found = call.graph.set_review(source, "open", given.message, into=given.into)
-    preview = call.branch(given.into).preview_merge(source, **call.work)
+    try:
+        preview = call.branch(given.into).preview_merge(source, **call.work)
+        merge = merge_text(call, preview, "would be")
+    except OmniGraphError as failed:  # the review is open all the same
+        merge = f"what its merge would do cannot be told:\n{call.desk.tell(failed)}"
     head = f"proposed {to_line(source)} at commit {found.head}; the review is {found.state}"
-    return f"{head}\n{merge_text(call, preview, 'would be')}"
+    return f"{head}\n{merge}"
 
 
 def review(call: ToolCall, given: ReviewArguments) -> str:

@@ -1,7 +1,6 @@
 """Shelf: what an agent can read beside tools: resources and prompts."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 
@@ -11,7 +10,7 @@ from omnigraph.mcp import remembering
 from omnigraph.mcp.desk import Desk
 from omnigraph.mcp.guide import guide_text
 from omnigraph.mcp.prompt import Prompt
-from omnigraph.mcp.stored import PREFIX, has_tool
+from omnigraph.mcp.stored import PREFIX, described, has_tool
 from omnigraph.policy.actions import Action
 from omnigraph.syntax.problems import suggest
 
@@ -46,12 +45,9 @@ def _schema(desk: Desk) -> str:
 
 
 def _queries(desk: Desk) -> str:
-    described: list[Any] = []
-    if desk.has_stored:
-        described = [*desk.graph.branch(desk.to_read(None)).queries.describe()]
     listed = [
         {**each.to_json(), "tool": PREFIX + each.name if has_tool(each) else None}
-        for each in described
+        for each in described(desk)
     ]
     return msgspec.json.format(msgspec.json.encode({"queries": listed}), indent=1).decode()
 

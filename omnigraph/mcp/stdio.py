@@ -9,13 +9,12 @@ from dataclasses import field
 from threading import Event
 from typing import TypeVar
 
-from omnigraph.errors import UnavailableError
+from omnigraph.errors import UnavailableError, hint_install
 from omnigraph.frozen import dataclass
 from omnigraph.mcp.desk import Desk
 
 _Found = TypeVar("_Found")
 _THREADS = 8
-EXTRA = "omnigraph[mcp]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class OneAgent:
 
 def missing_extra() -> UnavailableError:
     """Return the error for an installation without the SDK."""
-    return UnavailableError("the package mcp is not installed", hint=f"`pip install '{EXTRA}'`")
+    return UnavailableError("the package mcp is not installed", hint=hint_install("mcp"))
 
 
 @contextmanager

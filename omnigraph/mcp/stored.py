@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.errors import QueryNotFoundError
 from omnigraph.mcp.desk import Desk, ToolCall
 from omnigraph.mcp.reading import rows_text
 from omnigraph.mcp.table import Cursor, question_of
@@ -22,12 +23,28 @@ _BRANCH: Mapping[str, Any] = {"type": "string", "description": "branch"}
 _CURSOR: Mapping[str, Any] = {"type": "string", "description": "of the answer before"}
 
 
-def stored_tools(desk: Desk) -> list[Tool]:
-    """Return a tool for each stored query that the actor may run and that fits the schema."""
+def described(desk: Desk, branch: str | None = None) -> "list[QueryDescription]":
+    """Return the stored queries that the actor may run on a branch; without one, on some branch."""
+    from omnigraph.api.operation import place_fields
+    from omnigraph.api.operations.queries import ListQueries
+
     if not desk.has_stored or not desk.may(Action.INVOKE_QUERY):
         return []
-    described = desk.graph.branch(desk.to_read(None)).queries.describe()
-    return [tool_of(each) for each in described if has_tool(each)]
+    place = place_fields(desk.to_read(branch))
+    return desk.graph.backend.run(ListQueries(anywhere=branch is None, **place))
+
+
+def stored_tools(desk: Desk, branch: str | None = None) -> list[Tool]:
+    """Return a tool for each stored query that the actor may run and that fits the schema."""
+    return [tool_of(each) for each in described(desk, branch) if has_tool(each)]
+
+
+def unlisted_tool(desk: Desk, name: str, given: Mapping[str, Any]) -> Tool | None:
+    """Return the tool of a stored query that fits the branch which a call names, and no other."""
+    branch = given.get("_branch", given.get("branch"))
+    if not name.startswith(PREFIX) or not isinstance(branch, str):
+        return None
+    return next((each for each in stored_tools(desk, branch) if each.name == name), None)
 
 
 def has_tool(about: "QueryDescription") -> bool:
@@ -99,4 +116,8 @@ def _run(call: ToolCall, name: str, place: str, params: Mapping[str, Any]) -> An
 
     options = CallOptions(cancelled=None if call.desk.is_remote else call.cancelled)
     asked = InvokeQuery(name=name, params=dict(params), **place_fields(place))
-    return call.graph.backend.run(asked, options)
+    try:
+        return call.graph.backend.run(asked, options)
+    except QueryNotFoundError as missing:
+        missing.hint = f"it does not run on '{place}'; name another branch"
+        raise

@@ -31,18 +31,21 @@ class Cursor:
         return "~".join([str(self.offset), self.question, *self.commits])
 
     @classmethod
-    def read(cls, text: str | None, question: str) -> Self | None:
-        """Return the cursor of an answer; raise InputError for that of another question."""
+    def read(cls, text: str | None, question: str, commits: int = 1) -> Self | None:
+        """Return the cursor of an answer; raise InputError for that of another question.
+
+        It names so many commits; one that was copied in part names fewer.
+        """
         if text is None:
             return None
         offset, _, rest = text.partition("~")
-        asked, *commits = rest.split("~")
-        if not (_OFFSET.fullmatch(offset) and asked):
+        asked, *named = rest.split("~")
+        if not (_OFFSET.fullmatch(offset) and asked and len(named) == commits):
             raise InputError("this is not the cursor of an answer", hint="copy it as it was given")
         if asked != question:
             hint = "send the arguments of the first call again, and the cursor with them"
             raise InputError("the cursor belongs to another question", hint=hint)
-        return cls(int(offset), asked, tuple(commits))
+        return cls(int(offset), asked, tuple(named))
 
 
 def question_of(tool: str, arguments: Mapping[str, Any]) -> str:

@@ -42,18 +42,19 @@ def _more_tools(desk: Desk) -> list[Tool]:
 def call_tool(call: ToolCall, name: str, given: Mapping[str, Any]) -> Said:
     """Call a tool; what goes wrong on purpose is an answer that says what to do."""
     try:
-        text = _find(call.desk, name).call(call, given)
+        text = _find(call.desk, name, given).call(call, given)
     except OmniGraphError as error:
         return Said(clip(call.desk.tell(error), call.desk.tokens), is_error=True)
     return Said(text)
 
 
-def _find(desk: Desk, name: str) -> Tool:
+def _find(desk: Desk, name: str, given: Mapping[str, Any]) -> Tool:
     # Whether a graph holds a memory, its tools say themselves when they are called.
     tool = _BY_NAME.get(name) or _OF_MEMORY.get(name)
     if tool is None:
         others = _more_tools(desk)
         tool = next((each for each in others if each.name == name), None)
+        tool = tool or stored.unlisted_tool(desk, name, given)
         if tool is None:
             known = [each.name for each in (*TOOLS, *others) if _is_shown(each, desk)]
             raise InputError(f"no tool '{name}'", hint=suggest(name, known) or _LISTED)

@@ -1,8 +1,9 @@
 """Memory: facts are remembered, recalled and ended, and contradictions found."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.view import View
@@ -19,10 +20,11 @@ from omnigraph.versioning.names import MAIN
 if TYPE_CHECKING:
     from threading import Event
 
+T = TypeVar("T")
 MOST_FACTS = 100
-# How often a fact is noted anew when others wrote to the branch meanwhile.
+# How often a fact is noted or ended anew when others wrote to the branch meanwhile.
 _ATTEMPTS = 10
-# Rows that are looked at for each fact that is wanted: a fact has one for each entity and source.
+# Facts that are looked at for each one that is wanted: how new they are may put others first.
 _CANDIDATES = 8
 
 
@@ -78,12 +80,7 @@ class Memory:
             aliases=dict(aliases or {}),
             replaces=_listed(replaces),
         )
-        for _ in range(_ATTEMPTS - 1):
-            try:
-                return self._remember(given)
-            except HeadMovedError:
-                continue  # what is known may be more by now
-        return self._remember(given)
+        return _repeated(lambda: self._remember(given))
 
     def recall(
         self,
@@ -95,9 +92,8 @@ class Memory:
     ) -> Recalled:
         """Return facts that were true on a day, by default today, best first.
 
-        One query ranks them by words and meaning and finds what they are about and where they were
-        said; how new they are counts as much as one of these rankings. Without a question they
-        come newest first, and then `about` has to name an entity.
+        They are ranked by words and meaning, and how new they are counts as much as one of these
+        rankings. Without a question they come newest first, and then `about` has to name an entity.
         """
         if not isinstance(limit, int) or not 1 <= limit <= MOST_FACTS:
             raise InputError(f"a limit is a whole number from 1 to {MOST_FACTS}, not {limit!r}")
@@ -109,10 +105,8 @@ class Memory:
         if about:
             asked["ids"] = [names.known_entity(view, each).id for each in _listed(about)]
         if not wanted:
-            most = limit * _CANDIDATES
-            text = queries.recall(shape, searched=None, is_limited=True, most=most + 1)
-            found = [each for each, _ in _folded(queries.rows_of(view, text, **asked), most)]
-            return Recalled(tuple(found[:limit]), view.place)
+            text = queries.recall(shape, searched=None, is_limited=True, most=limit)
+            return Recalled(_facts(view, queries.rows_of(view, text, **asked)), view.place)
         return self._search(view, shape, asked | {"question": wanted}, limit)
 
     def contradictions(self, *, limit: int = 50) -> list[Contradiction]:
@@ -139,8 +133,11 @@ class Memory:
 
         It stays for questions about earlier days. Raises RowNotFoundError for an unknown fact.
         """
-        view, shape = self._pinned()
         last = until or today()
+        return _repeated(lambda: self._end(fact, last))
+
+    def _end(self, fact: str, last: date) -> str | None:
+        view, shape = self._pinned()
         _check_ended(view, [fact], last)
         change = Change(shape)
         change.end(fact, last)
@@ -162,12 +159,11 @@ class Memory:
         self, view: View, shape: MemoryShape, asked: Mapping[str, Any], limit: int
     ) -> Recalled:
         """Return the facts that answer a question, by words alone where no vector can be had."""
-        most = limit * _CANDIDATES
 
         def candidates(*, by_meaning: bool) -> list[Row]:
             searched = queries.ranking(shape, by_meaning=by_meaning)
             text = queries.recall(
-                shape, searched=searched, is_limited="ids" in asked, most=most + 1
+                shape, searched=searched, is_limited="ids" in asked, most=limit * _CANDIDATES
             )
             return queries.rows_of(view, text, **asked)
 
@@ -179,8 +175,8 @@ class Memory:
             is_fused = False
             notes.append(f"nothing was searched by meaning: {failed.message}")
             rows = candidates(by_meaning=False)
-        facts = _by_recency(_folded(rows, most), is_fused=is_fused)
-        return Recalled(tuple(facts[:limit]), view.place, tuple(notes))
+        best = _by_recency(rows, is_fused=is_fused)[:limit]
+        return Recalled(_facts(view, best), view.place, tuple(notes))
 
     def _remember(self, given: NewFact) -> Remembered:
         view, shape = self._pinned()
@@ -231,6 +227,14 @@ class Memory:
         return None if receipt.commit is None else receipt.commit.id
 
 
+def _repeated(change: Callable[[], T]) -> T:
+    """Return what a change returns; one that lost a race is made again on what is known by then."""
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(HeadMovedError):
+            return change()
+    return change()
+
+
 def today() -> date:
     """Return the day that it is, in UTC."""
     return datetime.now(UTC).date()
@@ -240,51 +244,38 @@ def _listed(given: str | Sequence[str]) -> list[str]:
     return [given] if isinstance(given, str) else list(dict.fromkeys(given))
 
 
-def _folded(rows: Sequence[Row], most: int) -> list[tuple[Fact, float]]:
-    """Return facts with their scores, if they have any.
-
-    A fact has a row for each of its entities with each of its sources. Of more rows than `most`
-    the last fact is left out: some of its rows may be missing.
-    """
-    grouped: dict[str, list[Row]] = {}
-    for row in rows:
-        grouped.setdefault(row["id"], []).append(row)
-    groups = list(grouped.values())
-    if len(rows) > most and len(groups) > 1:
-        groups.pop()
-    return [(_joined(each), each[0].get("score", 0.0)) for each in groups]
-
-
-def _joined(rows: Sequence[Row]) -> Fact:
-    def each_once(name: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(row[name] for row in rows if row[name] is not None))
-
-    first = rows[0]
-    return Fact(
-        id=first["id"],
-        text=first["text"],
-        since=first["since"],
-        until=first["until"],
-        attribute=first.get("attribute"),
-        value=first.get("value"),
-        about=each_once("about"),
-        sources=each_once("source"),
+def _facts(view: View, rows: Sequence[Row]) -> tuple[Fact, ...]:
+    """Return the facts of rows, with what they are about and where they were said."""
+    found = queries.rows_of(view, queries.LINKS, ids=[each["id"] for each in rows])
+    links = {each["id"]: each for each in found}
+    return tuple(
+        Fact(
+            id=each["id"],
+            text=each["text"],
+            since=each["since"],
+            until=each["until"],
+            attribute=each.get("attribute"),
+            value=each.get("value"),
+            about=tuple(links[each["id"]]["about"]),
+            sources=tuple(links[each["id"]]["sources"]),
+        )
+        for each in rows
     )
 
 
-def _by_recency(found: Sequence[tuple[Fact, float]], *, is_fused: bool) -> list[Fact]:
+def _by_recency(rows: Sequence[Row], *, is_fused: bool) -> list[Row]:
     """Return facts with how new they are counted as one more ranking; the best come first.
 
     Scores that are not those of a fusion only say the order.
     """
-    days = sorted({fact.since for fact, _ in found}, reverse=True)
+    days = sorted({row["since"] for row in rows}, reverse=True)
     newness = {day: 1 / (queries.DAMPING + rank) for rank, day in enumerate(days, 1)}
     scores = [
-        newness[fact.since] + (fused if is_fused else 1 / (queries.DAMPING + rank))
-        for rank, (fact, fused) in enumerate(found, 1)
+        newness[row["since"]] + (row["score"] if is_fused else 1 / (queries.DAMPING + rank))
+        for rank, row in enumerate(rows, 1)
     ]
-    best = sorted(range(len(found)), key=lambda at: -scores[at])
-    return [found[at][0] for at in best]
+    best = sorted(range(len(rows)), key=lambda at: -scores[at])
+    return [rows[at] for at in best]
 
 
 def _same_fact(

@@ -90,7 +90,8 @@ def entities_of(view: View, given: NewFact) -> tuple[list[Entity], list[tuple[st
         entity = find_entity(view, name) or _met(found.values(), name)
         if entity is None:
             entity = Entity(free_id(view, ENTITY, name, found), name, is_new=True)
-        entity = entity.also_called(more)
+        # Another of its names may have given it other names before.
+        entity = found.get(entity.id, entity).also_called(more)
         found[entity.id] = entity
         others = (other.id for each in more for other in find_entities(view, each))
         twins |= dict.fromkeys((entity.id, each) for each in others if each != entity.id)

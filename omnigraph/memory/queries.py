@@ -22,6 +22,13 @@ TITLED = """query titled($name: String) {
 BEGINNINGS = """query beginnings($ids: [String]) {
   match { $f: Fact $f.id in $ids } return { $f.id as id, $f.valid_from as since }
 }"""
+# A ranking cannot stand beside an aggregate, so this is a read of its own, of the facts that were
+# found. A limit on the rows of one read of both would cut facts that have many of them.
+LINKS = """query links($ids: [String]) {
+  match { $f: Fact $f.id in $ids optional { $f about $e } optional { $f saidIn $s } }
+  return { $f.id as id, collect(distinct $e.name order { $e.name }) as about,
+    collect(distinct $s.title order { $s.title }) as sources }
+}"""
 
 
 def rows_of(view: View, text: str, /, **params: object) -> list[Row]:
@@ -49,7 +56,7 @@ def taken(type_name: str) -> str:
 
 
 def recall(shape: MemoryShape, *, searched: str | None, is_limited: bool, most: int) -> str:
-    """Return the read of facts that are true on a day, with what they are about and their sources.
+    """Return the read of facts that are true on a day, one row for each.
 
     `searched` is how they are ranked: by words, or by words and meaning; without it the newest
     come first. With `is_limited` they are about some entities.
@@ -61,11 +68,10 @@ def recall(shape: MemoryShape, *, searched: str | None, is_limited: bool, most: 
     score = "" if searched is None else f", {searched} as score"
     order = "since desc" if searched is None else "score desc, since desc"
     return f"""query recall({declared}) {{
-  match {{ $f: Fact {_TRUE} {scope}
-    optional {{ $f about $e }} optional {{ $f saidIn $s }} }}
-  return {{ $f.id as id, $f.text as text, $f.valid_from as since, $f.valid_to as until{claim},
-    $e.name as about, $s.title as source{score} }}
-  order {{ {order}, id, about, source }}
+  match {{ $f: Fact {_TRUE} {scope} }}
+  return {{ $f.id as id, $f.text as text, $f.valid_from as since,
+    $f.valid_to as until{claim}{score} }}
+  order {{ {order}, id }}
   limit {most}
 }}"""
 

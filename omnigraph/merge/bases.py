@@ -14,8 +14,10 @@ from omnigraph.data.values.equality import equal_rows, equal_values
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.frozen import dataclass
 from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
-from omnigraph.merge.threeway import conflict_of
+from omnigraph.merge.threeway import conflict_of, values_at
+from omnigraph.merge.vectors import join_vectors
 from omnigraph.merge.virtual_base import VirtualBase, is_same
+from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.storage.table import Table
 from omnigraph.write.draft import TypeChange
@@ -34,7 +36,10 @@ _RowEffect: TypeAlias = "pa.Table | _Removed | None"
 
 @dataclass(slots=True)
 class Agreement:
-    """What happens to one type, as far as the merges from all bases agree."""
+    """What happens to one type, as far as the merges from all bases agree.
+
+    With `lacks_vectors`, rows need a vector that no side made.
+    """
 
     stored: StoredType
     ours: Table
@@ -43,8 +48,9 @@ class Agreement:
     conflicts: list[Conflict] = field(default_factory=list)
     merged: set[str] = field(default_factory=set)
     differs: bool = False
+    lacks_vectors: bool = False
 
-    def of(self, changes: Sequence[TypeChange | None], disputed: Set[str]) -> TypeChange:
+    def of(self, changes: Sequence[TypeChange], disputed: Set[str]) -> TypeChange:
         """Return the change that all bases lead to; where they differ, the chosen one.
 
         `disputed` are the rows that conflict from one of them.
@@ -66,8 +72,7 @@ class Agreement:
             agreed[row_id] = mine[0] if same else self._settled(row_id, mine)
         rows = [effect for effect in agreed.values() if isinstance(effect, pa.Table)]
         gone = [row_id for row_id, effect in agreed.items() if isinstance(effect, _Removed)]
-        schema = next(change.rows.schema for change in changes if change is not None)
-        joined = pa.concat_tables([schema.empty_table(), *rows])
+        joined = pa.concat_tables([changes[0].rows.schema.empty_table(), *rows])
         return TypeChange(self.stored, joined, pa.array(gone, pa.utf8()))
 
     def _merge(self, doubted: Set[str]) -> dict[str, _RowEffect]:
@@ -76,9 +81,10 @@ class Agreement:
             return {}
         self.differs = True
         found: dict[str, _RowEffect] = {}
-        for row_id, (ours, row) in self.base.merge(doubted).items():
+        for row_id, (ours, row, due) in self.base.merge(doubted).items():
             self.merged.add(row_id)
-            if not is_same(ours, row):
+            self.lacks_vectors |= due
+            if due or not is_same(ours, row):
                 found[row_id] = _Removed() if row is None else row
         return found
 
@@ -86,37 +92,37 @@ class Agreement:
         """Return what was chosen for a row on which the bases disagree, or note a conflict."""
         self.differs = True
         found = look_up_rows(self.ours, "id", pa.array([row_id]), self.ours.schema.names)
-        theirs = next((effect for effect in effects if isinstance(effect, pa.Table)), None)
-        if (
-            any(isinstance(effect, _Removed) for effect in effects)
-            or theirs is None
-            or not found.num_rows
-        ):
+        images = [found if each is None else each for each in effects]
+        rows = [each for each in images if isinstance(each, pa.Table)]
+        if not found.num_rows or len(rows) < len(images):
             side = self.resolutions.of(self.stored.name, row_id)
             if side is None:
                 self._clash(ConflictKind.DELETE_VS_UPDATE, row_id, None, None, None)
-            return (
-                next((each for each in effects if each is not None), None)
-                if side is Side.THEIRS
-                else None
-            )
-        return self._merged(row_id, found.cast(theirs.schema), theirs)
+            taken = next((each for each in effects if each is not None), None)
+            return taken if side is Side.THEIRS else None
+        schema = arrow_schema(self.stored)
+        return self._merged(row_id, found.cast(schema), [each.cast(schema) for each in rows])
 
-    def _merged(self, row_id: str, ours: pa.Table, theirs: pa.Table) -> _RowEffect:
-        columns, takes = [], False
-        for name in theirs.column_names:
-            one, other = ours[name].combine_chunks(), theirs[name].combine_chunks()
-            chosen = one
-            if not equal_values(one, other)[0]:
+    def _merged(self, row_id: str, ours: pa.Table, images: Sequence[pa.Table]) -> _RowEffect:
+        """Return our row with what the merges from all bases take; the rest was or is chosen."""
+        columns = []
+        for name in ours.column_names:
+            chosen = ours[name].combine_chunks()
+            others = [each for each in images if not _same_value(ours, each, name)]
+            side = Side.THEIRS if len(others) == len(images) else None
+            if others and side is None:
                 shown = field_name(self.stored, name)
                 side = self.resolutions.of(self.stored.name, row_id, shown)
                 if side is None:
-                    values = one[0].as_py(), other[0].as_py()
-                    self._clash(ConflictKind.DIVERGENT_UPDATE, row_id, shown, *values)
-                elif side is Side.THEIRS:
-                    chosen, takes = other, True
+                    mine, yours = values_at((ours, others[0]), name, 0)
+                    self._clash(ConflictKind.DIVERGENT_UPDATE, row_id, shown, mine, yours)
+            if others and side is Side.THEIRS:
+                chosen = others[0][name].combine_chunks()
             columns.append(chosen)
-        return pa.Table.from_arrays(columns, schema=theirs.schema) if takes else None
+        merged = pa.Table.from_arrays(columns, schema=ours.schema)
+        row, due = join_vectors(self.stored, merged, (ours, *images))
+        self.lacks_vectors |= bool(due.any())
+        return row if due.any() or not is_same(ours, row) else None
 
     def _clash(
         self, kind: ConflictKind, row_id: str, name: str | None, ours: object, theirs: object
@@ -125,14 +131,16 @@ class Agreement:
         self.conflicts.append(conflict_of(self.stored, why, row_id, name, values))
 
 
-def _row_effects(change: TypeChange | None) -> Mapping[str, _RowEffect]:
+def _row_effects(change: TypeChange) -> Mapping[str, _RowEffect]:
     """Return what a change does to each row that it touches."""
-    if change is None:
-        return {}
     found: dict[str, _RowEffect] = {row_id: _Removed() for row_id in change.gone.to_pylist()}
     for place, row_id in enumerate(change.ids.to_pylist()):
         found[row_id] = change.rows.slice(place, 1)
     return found
+
+
+def _same_value(one: pa.Table, other: pa.Table, name: str) -> bool:
+    return bool(equal_values(one[name].combine_chunks(), other[name].combine_chunks())[0])
 
 
 def _same(one: _RowEffect, other: _RowEffect) -> bool:

@@ -1,6 +1,6 @@
 """Blame: which commit set each property of a node or edge to its value."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
 
@@ -21,8 +21,9 @@ from omnigraph.storage.finding.row_place import (
     is_stored_at,
     row_before,
 )
-from omnigraph.versioning.commit import Commit, CommitKind, row_mark
-from omnigraph.versioning.history.history import Walk
+from omnigraph.versioning.commit import Commit, row_mark
+from omnigraph.versioning.history.lineage import Lineage
+from omnigraph.versioning.history.walk import Walk
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -107,14 +108,6 @@ class _BlameWalk:
                 return None
             return _seen(find_row(side.table, self.row_id, _columns(side)), side)
 
-    def is_stored_at(self, commit: Commit, place: RowPlace) -> bool:
-        """Whether the row is stored at a place at a commit that can be read."""
-        try:
-            with self._reading(commit):
-                return is_stored_at(self.repository.pin(commit).table(self.stored.identity), place)
-        except CommitCleanedError:
-            return False
-
     def _follow(
         self, commit: Commit, seen: _Seen, names: set[str]
     ) -> tuple[Commit, _Seen, set[str]]:
@@ -122,35 +115,61 @@ class _BlameWalk:
 
         Returns where that ends, and the properties that were not blamed on the way.
         """
-        lineage, at = _Lineage(self, commit), 0
+        # All commits of it but a last one have the schema of the first.
+        sources = self._side(commit).sources or {}
+        lineage = Lineage(self.repository, self.walk.at, self.stored.identity, commit)
+        at = 0
         while names:
-            at, seen = self._skip(lineage, at, seen, names)
-            at = lineage.last_with(seen.place, at)
-            link = lineage[at]
-            commit = link.commit
-            if lineage.ends_at(at) and not link.is_cut:
+            columns = {sources.get(name, name) for name in names}
+            at, seen = self._skip(lineage, at, seen, columns)
+            at = self._last_with(lineage, seen.place, at)
+            is_cut, commit = lineage[at].is_cut, lineage.commit(at)
+            if not lineage.has(at + 1) and not is_cut:
                 break
-            before, is_gone = None, link.is_cut
-            if not link.is_cut:
-                before, is_gone = self._look_back(commit, seen, lineage[at + 1].commit)
+            before, is_gone = None, is_cut
+            if not is_cut:
+                before, is_gone = self._look_back(commit, seen, lineage.commit(at + 1))
             same = _same_values(names, seen, before)
             self._blame(names - same, commit, is_unsure=is_gone)
             seen, names, at = before or seen, same, at + 1
         return commit, seen, names
 
-    def _skip(
-        self, lineage: "_Lineage", at: int, seen: _Seen, names: set[str]
-    ) -> tuple[int, _Seen]:
-        """Go past commits that say themselves that they left some properties of the row alone."""
-        reached = lineage.first_that_may_change(names, at)
-        commit = lineage[reached].commit
-        if reached == at or self.is_stored_at(commit, seen.place):
+    def _skip(self, lineage: Lineage, at: int, seen: _Seen, columns: set[str]) -> tuple[int, _Seen]:
+        """Go past commits that say themselves that they left some columns of the row alone."""
+        reached = lineage.first_that_may_change(row_mark(self.row_id), columns, at)
+        if reached == at or self._is_at(lineage, reached, seen.place):
             return reached, seen
         try:
-            found = self.row(commit)
+            found = self.row(lineage.commit(reached))
         except CommitCleanedError:
             return at, seen
         return (at, seen) if found is None else (reached, found)
+
+    def _last_with(self, lineage: Lineage, place: RowPlace, at: int) -> int:
+        """Return the last of the commits, from one on that has it, that stores a row at a place.
+
+        Those that store a row at one place follow each other, because a file is written once. So
+        the oldest of them is found by halving.
+        """
+        low, step = at, 1
+        while self._is_at(lineage, at + step, place):
+            low, step = at + step, step * 2
+        high = at + step
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._is_at(lineage, middle, place) else (low, middle)
+        return low
+
+    def _is_at(self, lineage: Lineage, at: int, place: RowPlace) -> bool:
+        """Whether there is a commit that stores the row at a place, and can be read."""
+        if not lineage.has(at):
+            return False
+        commit = lineage.commit(at)
+        try:
+            with self._reading(commit):
+                return is_stored_at(self.repository.pin(commit).table(self.stored.identity), place)
+        except CommitCleanedError:
+            return False
 
     def _blame(self, names: set[str], commit: Commit, *, is_unsure: bool = False) -> None:
         self.found |= dict.fromkeys(names, (commit, is_unsure))
@@ -180,10 +199,6 @@ class _BlameWalk:
                 return seen
             return _seen(find_row(old.table, self.row_id, _columns(old)), old)
 
-    def sources(self, commit: Commit) -> Mapping[str, str]:
-        """Return the columns in which a commit stores properties that have another name now."""
-        return self._side(commit).sources or {}
-
     def _side(self, commit: Commit) -> Lens:
         return lens(self.repository.pin(commit), self.stored)
 
@@ -198,109 +213,6 @@ class _BlameWalk:
         except StorageError:
             self.repository.refuse_cleaned(commit.id)
             raise
-
-
-@dataclass(frozen=True, slots=True)
-class _Link:
-    """A commit that changed the table; `is_cut` when a cleanup removed what was before."""
-
-    commit: Commit
-    is_cut: bool
-
-
-class _Lineage:
-    """Commits of one branch that changed a table, newest first, each writing on the one before.
-
-    Among them, those that store a row at one place follow each other, because a file is written
-    once. So the oldest of them is found by halving. A merge, a revert and a load are the last of a
-    lineage: they may have taken over another version, with files of long ago.
-    """
-
-    def __init__(self, search: _BlameWalk, commit: Commit) -> None:
-        self._search = search
-        self._key = search.stored.identity
-        self._mark = row_mark(search.row_id)
-        # All of them but a last one have the schema of the first.
-        self._sources = search.sources(commit)
-        self._buried = search.repository.manifest.buried_of(search.walk.at, self._key)
-        self._links: list[_Link] = []
-        self._rest = self._readable(commit)
-
-    def __getitem__(self, at: int) -> _Link:
-        assert not self._is_behind(at)
-        return self._links[at]
-
-    def ends_at(self, at: int) -> bool:
-        """Whether the commit at a place is the last one."""
-        return self._is_behind(at + 1)
-
-    def first_that_may_change(self, names: set[str], at: int) -> int:
-        """Return the first of the commits, from one on, that may have changed some properties."""
-        columns = {self._sources.get(name, name) for name in names}
-        link = self[at]
-        while not link.is_cut and self._leaves(link.commit, columns) and not self.ends_at(at):
-            at += 1
-            link = self[at]
-        return at
-
-    def _leaves(self, commit: Commit, columns: set[str]) -> bool:
-        """Whether a commit certainly left some columns of the row as they were."""
-        touched = commit.touched.get(self._key)
-        if touched is None:
-            return commit.kind is CommitKind.PHYSICAL
-        return not touched.may_have(self._mark, columns)
-
-    def last_with(self, place: RowPlace, at: int) -> int:
-        """Return the last of the commits, from one on that has it, that stores a row at a place."""
-        low, step = at, 1
-        while self._has(at + step, place):
-            low, step = at + step, step * 2
-        high = at + step
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._has(middle, place) else (low, middle)
-        return low
-
-    def _has(self, at: int, place: RowPlace) -> bool:
-        return not self._is_behind(at) and self._search.is_stored_at(self._links[at].commit, place)
-
-    def _is_behind(self, at: int) -> bool:
-        while len(self._links) <= at:
-            found = next(self._rest, None)
-            if found is None:
-                return True
-            self._links.append(found)
-        return False
-
-    def _readable(self, commit: Commit) -> Iterator[_Link]:
-        """Yield the commits whose tables are there."""
-        last, is_cut = None, False
-        for each in self._changing(commit):
-            if last is not None and each.tables[self._key].version in self._buried:
-                is_cut = True
-                continue
-            if last is not None:
-                yield _Link(last, is_cut)
-            last, is_cut = each, False
-        if last is not None:
-            yield _Link(last, is_cut)
-
-    def _changing(self, commit: Commit) -> Iterator[Commit]:
-        """Yield the commits that changed the table, up to the first that may have adopted it."""
-        current: Commit | None = commit
-        while current is not None:
-            parent = self._search.walk.parent(current)
-            if parent is None or parent.tables.get(self._key) != current.tables[self._key]:
-                yield current
-                if parent is None or self._key not in parent.tables or not _derives(current):
-                    return
-            current = parent
-
-
-def _derives(commit: Commit) -> bool:
-    """Whether a commit certainly wrote its tables on top of those of its only parent."""
-    is_mutation = commit.kind is CommitKind.WRITE and commit.affected is not None
-    return len(commit.parents) == 1 and (is_mutation or commit.kind is CommitKind.PHYSICAL)
 
 
 def _columns(side: Lens) -> list[str]:

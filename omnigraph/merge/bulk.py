@@ -29,12 +29,14 @@ from omnigraph.storage.reading import ADDRESS, Addresses, rows_at
 from omnigraph.storage.staging import Piece, TablePlace, place_of, with_pieces, write_pieces
 from omnigraph.storage.table import Table
 from omnigraph.syntax.problems import parse_choice
+from omnigraph.versioning.commit import Models
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.draft import TypeChange
+from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.indexing import build_indexes
 from omnigraph.write.load import keys
 from omnigraph.write.load.aside import Aside, new_aside
-from omnigraph.write.load.options import BulkKeywords
+from omnigraph.write.load.keywords import BulkKeywords
 from omnigraph.write.load.replaced import ReplacedRows, keep_addresses, remove_replaced
 from omnigraph.write.validate import broken_rows, compared_columns
 
@@ -116,30 +118,38 @@ class TaskMerger:
         return Soundness(ours, changes, self._runner(Extent(rows, size)), aside)
 
     def written(
-        self, type_merge: TypeMerge, terms: Terms, change: TypeChange, settled: pa.Array
-    ) -> Table:
-        """Write the result of `merged`; rows that were settled since are as `change` has them."""
-        self.progress.begin("writing", _extent(type_merge).rows)
-        aside = new_aside(place_of(type_merge.ours).store)
-        try:
-            made = self._written(type_merge, terms, change, settled, aside)
-        finally:
-            aside.discard()
-        runner = self._runner(_extent(type_merge))
-        built = build_indexes(runner, [(type_merge.stored, made)], self.progress)
-        return built[type_merge.stored.name]
-
-    def _written(
         self,
         type_merge: TypeMerge,
         terms: Terms,
         change: TypeChange,
         settled: pa.Array,
+        vectors: VectorFiller,
+    ) -> tuple[Table, Models]:
+        """Write the result of `merged`; rows that were settled since are as `change` has them.
+
+        Vectors that no side made are made. Returns the models of these, too.
+        """
+        self.progress.begin("writing", _extent(type_merge).rows)
+        aside = new_aside(place_of(type_merge.ours).store)
+        try:
+            task = partial(_write_bucket, _Bucket.of(type_merge, terms), settled, aside, vectors)
+            found = self._run(type_merge, task)
+            made = self._written(type_merge, found, change, settled, aside)
+        finally:
+            aside.discard()
+        runner = self._runner(_extent(type_merge))
+        built = build_indexes(runner, [(type_merge.stored, made)], self.progress)
+        return built[type_merge.stored.name], join_models((), *(each.models for each in found))
+
+    def _written(
+        self,
+        type_merge: TypeMerge,
+        found: Sequence["_WrittenBucket"],
+        change: TypeChange,
+        settled: pa.Array,
         aside: Aside,
     ) -> Table:
-        """Write the merged rows, and remove from our table those that they replace."""
-        bucket = _Bucket.of(type_merge, terms)
-        found = self._run(type_merge, partial(_write_bucket, bucket, settled, aside))
+        """Add the merged rows to our table, and remove those that they replace."""
         pieces = [piece for each in found for piece in each.pieces]
         replaced = [each.replaced for each in found]
         table = type_merge.ours
@@ -290,22 +300,36 @@ def _check_bucket(bucket: _Bucket, parcels: Sequence[Parcel]) -> MergedType:
 
 @dataclass(frozen=True, slots=True)
 class _WrittenBucket:
-    """The rows of a bucket as pieces, and the rows of our side that they replace."""
+    """The rows of a bucket as pieces, and the rows of our side that they replace.
+
+    `models` have made vectors for them.
+    """
 
     pieces: Sequence[Piece]
     replaced: ReplacedRows
+    models: Models = ()
 
 
 def _write_bucket(
-    bucket: _Bucket, settled: pa.Array, aside: Aside, parcels: Sequence[Parcel]
+    bucket: _Bucket,
+    settled: pa.Array,
+    aside: Aside,
+    vectors: VectorFiller,
+    parcels: Sequence[Parcel],
 ) -> _WrittenBucket:
     """Merge a bucket again, and write its rows except those that were settled since."""
-    change = without(bucket.merged(parcels).change, settled)
+    merged = bucket.merged(parcels)
+    change = without(merged.change, settled)
     replaced = keep_addresses(aside, _addresses_in_ours(parcels, change.hidden))
     if not change.rows.num_rows:
         return _WrittenBucket((), replaced)
-    rows = change.rows.cast(bucket.ours.open().schema)
-    return _WrittenBucket(write_pieces(bucket.ours, rows), replaced)
+    rows, models = (
+        vectors.filled_rows(bucket.stored, change.rows)
+        if merged.lacks_vectors
+        else (change.rows, ())
+    )
+    rows = rows.cast(bucket.ours.open().schema)
+    return _WrittenBucket(write_pieces(bucket.ours, rows), replaced, models)
 
 
 def _addresses_in_ours(parcels: Sequence[Parcel], ids: pa.Array) -> Addresses:
@@ -340,4 +364,5 @@ def _joined(type_merge: TypeMerge, found: Sequence[MergedType]) -> MergedType:
         adopts=all(each.adopts for each in found),
         conflicts=tuple(conflict for each in found for conflict in each.conflicts),
         violations=tuple(each for part in found for each in part.violations or ()),
+        lacks_vectors=any(each.lacks_vectors for each in found),
     )

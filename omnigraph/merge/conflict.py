@@ -5,7 +5,7 @@ from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, Self
 
-from omnigraph.errors import InputError
+from omnigraph.errors import InputError, Json
 from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.json_rows import property_from_json, row_from_json
@@ -86,6 +86,21 @@ class Conflict:
         )
 
 
+def _json_of(key: tuple[str, str, str], value: object) -> Json:
+    """Return a chosen value as JSON; raises InputError for one that JSON would not hold."""
+    try:
+        found = to_json_value(value)
+    except (TypeError, UnicodeDecodeError):
+        found = None
+    if found is None and value is not None:
+        name, row_id, of = key
+        shown = repr(value) if isinstance(value, float) else f"a Python {type(value).__name__}"
+        message = f"{name} '{shorten(row_id)}': {of}: {shown} cannot be given as JSON"
+        hint = "write base64:… or a URI" if isinstance(value, bytes) else None
+        raise InputError(message, hint=hint)
+    return found
+
+
 # The keys of a conflict as a preview writes it, and the choice that is added to it.
 CHOICE_KEYS = frozenset(
     (
@@ -137,8 +152,13 @@ class Resolutions:
             for (name, row_id, of), side in self.properties.items()
         ]
         rows += [
-            {"type_name": name, "row_id": row_id, "property": of, "value": to_json_value(value)}
-            for (name, row_id, of), value in self.values.items()
+            {
+                "type_name": key[0],
+                "row_id": key[1],
+                "property": key[2],
+                "value": _json_of(key, each),
+            }
+            for key, each in self.values.items()
         ]
         rows += [
             {"type_name": name, "row_id": row_id, "into": into}
@@ -167,9 +187,7 @@ class Resolutions:
     def chosen(
         choices: Iterable[Mapping[str, object]], default: Side | None = None
     ) -> "Resolutions":
-        """Return the choices of conflicts with `take`, `value` or `into` set.
-
-        They are conflicts as a preview writes them.
+        """Return the choices of conflicts as a preview writes them, with `take`, `value` or `into`.
 
         Raises InputError for a choice that cannot be read, with what is wrong with it.
         """
@@ -219,6 +237,7 @@ def _row_of(choice: Mapping[str, object]) -> tuple[str, str]:
     for name in ("type_name", "row_id"):
         if not isinstance(choice.get(name), str):
             raise InputError(f"a resolution has no '{name}'", hint=_HOW_TO_CHOOSE)
+        _check_unicode(choice, name)
     return str(choice["type_name"]), str(choice["row_id"])
 
 
@@ -228,7 +247,15 @@ def _into(choice: Mapping[str, object], key: tuple[str, str]) -> str:
         raise InputError(f"{_shown(key)} has `into` and another choice", hint="set one")
     if not isinstance(choice["into"], str):
         raise InputError(f"{_shown(key)}: `into` is the id of a node")
+    _check_unicode(choice, "into")
     return choice["into"]
+
+
+def _check_unicode(choice: Mapping[str, object], name: str) -> None:
+    try:
+        str(choice[name]).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"the '{name}' of a resolution contains invalid Unicode") from None
 
 
 def _shown(key: tuple[str, str]) -> str:

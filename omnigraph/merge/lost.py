@@ -19,14 +19,15 @@ def aligned(repository: Repository, sides: Sides, deadline: Deadline) -> Sides:
     """Return the sides of a merge with one schema that has the changes of both.
 
     Raises SchemaConflictError when these exclude each other, or when one side dropped a type or a
-    property of which the other changed rows or values.
+    property of which the other changed rows or values; CancelledError or BudgetError when the
+    deadline is over before that is known.
     """
     catalog = common_schema(sides)
     if catalog is None:
         return sides
     lost = [
-        *_lost(sides.bases, sides.ours, catalog, ("their", "ours")),
-        *_lost(sides.bases, sides.theirs, catalog, ("our", "theirs")),
+        *_lost(sides.bases, sides.ours, catalog, ("their", "ours"), deadline),
+        *_lost(sides.bases, sides.theirs, catalog, ("our", "theirs"), deadline),
     ]
     if lost:
         raise SchemaConflictError(lost)
@@ -34,7 +35,11 @@ def aligned(repository: Repository, sides: Sides, deadline: Deadline) -> Sides:
 
 
 def _lost(
-    bases: tuple[Snapshot, ...], side: Snapshot, catalog: Catalog, names: tuple[str, str]
+    bases: tuple[Snapshot, ...],
+    side: Snapshot,
+    catalog: Catalog,
+    names: tuple[str, str],
+    deadline: Deadline,
 ) -> Iterator[str]:
     """Yield what a side wrote to since a base and the common schema has not."""
     dropping, writing = names
@@ -45,8 +50,8 @@ def _lost(
         if kept is not None and not gone:
             continue
         for base in (each for each in bases if key in each.commit.tables):
-            found = table_diff(base, side, stored)
-            changes = () if found is None else found.changes()
+            found = table_diff(base, side, stored, deadline)
+            changes = () if found is None else _in_time(found.changes(), deadline)
             counts = _rows(stored, changes) if kept is None else _values(stored, gone, changes)
             yield from (
                 f"{name} was dropped on {dropping} side and written in "
@@ -54,6 +59,12 @@ def _lost(
                 for name, count in counts.items()
                 if count
             )
+
+
+def _in_time(changes: Iterable[RowChanges], deadline: Deadline) -> Iterator[RowChanges]:
+    for each in changes:
+        deadline.check()
+        yield each
 
 
 def _rows(stored: StoredType, changes: Iterable[RowChanges]) -> dict[str, int]:

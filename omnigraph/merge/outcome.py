@@ -91,6 +91,8 @@ class Merge:
     @classmethod
     def from_json(cls, document: Mapping[str, Any], catalog: Callable[[], Catalog]) -> Self:
         """Return the merge that `to_answer` wrote; the catalog is asked for with conflicts."""
+        written = document["merge_conflicts"]
+        types = catalog() if written else None
         return cls(
             source=document["source"],
             target=document["target"],
@@ -99,9 +101,7 @@ class Merge:
             ours=commit_named(document, "ours_commit"),
             theirs=commit_named(document, "theirs_commit"),
             stats=stats_from_json(document["stats"]),
-            conflicts=tuple(
-                Conflict.from_json(each, catalog()) for each in document["merge_conflicts"]
-            ),
+            conflicts=tuple(Conflict.from_json(each, types) for each in written),
             commit=commit_if_named(document),
         )
 

@@ -59,6 +59,7 @@ class MergedType:
     With `adopts` our rows would become exactly theirs, and with `adds` all rows are new to us.
     `violations` are those of single rows, as far as they were checked already; then the rows hold
     only what the rules between rows read. If the change is `kept` in files, it has no rows here.
+    With `lacks_vectors`, rows need a vector that no side made.
     """
 
     change: TypeChange
@@ -68,6 +69,7 @@ class MergedType:
     violations: tuple[Violation, ...] | None = None
     kept: StoredChange | None = None
     adds: bool = False
+    lacks_vectors: bool = False
 
 
 def merge_rows(type_merge: TypeMerge, diffs: Sequence[SideDiffs], terms: Terms) -> MergedType:
@@ -85,7 +87,8 @@ def merge_rows(type_merge: TypeMerge, diffs: Sequence[SideDiffs], terms: Terms) 
     left = [each for each in conflicts if each.row_id not in agreement.merged]
     adopts = not agreement.differs and all(each.adopts for each in every)
     distinct = drop_repeats([*left, *agreement.conflicts])
-    return MergedType(change, first.counts, adopts, tuple(distinct))
+    lacks_vectors = agreement.lacks_vectors or any(each.lacks_vectors for each in every)
+    return MergedType(change, first.counts, adopts, tuple(distinct), lacks_vectors=lacks_vectors)
 
 
 def _virtual_base(type_merge: TypeMerge, terms: Terms) -> VirtualBase | None:
@@ -110,7 +113,13 @@ def _merged(type_merge: TypeMerge, diffs: SideDiffs, terms: Terms) -> MergedType
         return MergedType(change, counts, adopts=alone, adds=not counts[Op.UPDATE])
     threeway = Threeway(stored, terms)
     change = threeway.merged(SideChanges.of(ours), their_side)
-    return MergedType(change, their_side.counts, adopts=False, conflicts=tuple(threeway.conflicts))
+    return MergedType(
+        change,
+        their_side.counts,
+        adopts=False,
+        conflicts=tuple(threeway.conflicts),
+        lacks_vectors=threeway.lacks_vectors,
+    )
 
 
 def in_order(change: TypeChange) -> TypeChange:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Container, Iterable, Iterator, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Set
 from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
@@ -17,9 +17,11 @@ from omnigraph.errors import (
     RunNotFoundError,
     StorageError,
 )
-from omnigraph.merge.merge import MergeOptions, merge
+from omnigraph.merge.merge import merge
+from omnigraph.merge.options import MergeOptions
 from omnigraph.merge.run_record import RunRecord, RunStatus
 from omnigraph.storage import layout
+from omnigraph.storage.objects import Objects
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.syntax.problems import shorten
@@ -29,6 +31,7 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.history import history
 from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.notes import check_notes, check_operation_hash
+from omnigraph.versioning.once import write_once
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid, time_of
 from omnigraph.versioning.unknown_outcome import unknown_outcome
@@ -133,7 +136,9 @@ def publish_run(repository: Repository, run_id: str, options: MergeOptions) -> R
         raise
     except OmniGraphError:
         if is_own:
-            repository.store.objects.delete(_path(run_id, _CLAIMED))
+            # The failure of the merge is what is told; a claim that stays gives way in time.
+            with suppress(OmniGraphError):
+                repository.store.objects.delete(_path(run_id, _CLAIMED))
         raise
     if done.commit is None:
         return _record_published(repository, record, done.ours.id)
@@ -206,19 +211,21 @@ def clean_up(repository: Repository) -> None:
             _remove(repository, name)
 
 
-def expire_runs(repository: Repository, before: int) -> None:
+def expire_runs(repository: Repository, before: int, done: Callable[[str], None]) -> None:
     """End as failed the runs that nobody wrote to since a time, and remove what crashes left.
 
-    A run that is about to be published stays, so that its publisher can continue.
+    A run that is about to be published stays, so that its publisher can continue. `done` is called
+    with the id of each that was ended.
     """
     clean_up(repository)
     live = (each for each in list_runs(repository) if each.status is RunStatus.RUNNING)
     at = repository.manifest.newest()
     for record in live:
-        is_free = _claimed_as(repository, record.run_id) in (None, RunStatus.FAILED)
+        is_free = _claimed_as(repository.store.objects, record.run_id) in (None, RunStatus.FAILED)
         if is_free and _last_written(repository, record, at) < before:
             with suppress(InputError):
                 end_run(repository, record.run_id, RunStatus.FAILED)
+                done(record.run_id)
 
 
 def _last_written(repository: Repository, record: RunRecord, at: Table) -> int:
@@ -272,7 +279,7 @@ def _is_over(repository: Repository, run_id: str) -> bool:
     """Whether a run ended, or has not begun for so long that it never will."""
     record = _read(repository, run_id)
     if record is None:
-        return repository.clock.time() - time_of(run_id) > _LONGEST_BEGINNING
+        return repository.store.now() - time_of(run_id) > _LONGEST_BEGINNING
     return record.status is not RunStatus.RUNNING
 
 
@@ -315,9 +322,14 @@ def _claim(repository: Repository, record: RunRecord, status: RunStatus) -> bool
     """
     path = _path(record.run_id, _CLAIMED)
     objects, claim = repository.store.objects, json.dumps(status).encode()
-    is_own = objects.create(path, claim)
+    try:
+        is_own = objects.create(path, claim)
+    except StorageError:
+        if objects.read(path) != claim:
+            raise
+        is_own = True  # it was written, and only the reply was lost
     if not is_own:
-        found = _claimed_as(repository, record.run_id)
+        found = _claimed_as(objects, record.run_id)
         if found not in (None, status):
             if not _is_left(repository, path):
                 raise InputError(f"run '{record.run_id}' is about to be {found}")
@@ -328,10 +340,23 @@ def _claim(repository: Repository, record: RunRecord, status: RunStatus) -> bool
     return is_own
 
 
-def _claimed_as(repository: Repository, run_id: str) -> str | None:
+def gives_up_branch(objects: Objects, branch: str) -> bool:
+    """Whether the run of a branch ended, or is about to end without being published.
+
+    Such an end is claimed before the branch is removed, and recorded after it.
+    """
+    run_id = branch.removeprefix(PREFIX)
+    if objects.read(_path(run_id, _ENDED)) is not None:
+        return True
+    with suppress(StorageError):
+        return _claimed_as(objects, run_id) in (RunStatus.ABORTED, RunStatus.FAILED)
+    return False
+
+
+def _claimed_as(objects: Objects, run_id: str) -> str | None:
     """Return how a run is about to end, or None when nobody is ending it."""
     path = _path(run_id, _CLAIMED)
-    claim = repository.store.objects.read(path)
+    claim = objects.read(path)
     try:
         found: str | None = json.loads(claim or b"null")
     except (ValueError, RecursionError) as failed:
@@ -342,7 +367,7 @@ def _claimed_as(repository: Repository, run_id: str) -> str | None:
 def _is_left(repository: Repository, path: str) -> bool:
     """Whether a claim is older than any end of a run takes."""
     found = repository.store.objects.listing(path.rpartition("/")[0])
-    oldest = repository.clock.time() - _LONGEST_ENDING
+    oldest = repository.store.now() - _LONGEST_ENDING
     return any(each.path == path and each.modified < oldest for each in found)
 
 
@@ -396,21 +421,8 @@ def _branches(repository: Repository) -> Iterator[str]:
 
 def _write(repository: Repository, record: RunRecord, name: str) -> bool:
     """Write a record of a run's begin or end, which never changes; False if there is one."""
-    path, data, objects = _path(record.run_id, name), _encoded(record), repository.store.objects
-    hint = "look at the run before repeating it"
-    try:
-        created = objects.create(path, data)
-    except StorageError as failed:
-        unsure = f"the store failed while writing {path}: {failed.message}"
-        with unknown_outcome(unsure, hint):
-            created = objects.read(path) == data
-        if not created and repository.store.is_local:
-            raise
-        if not created:  # the request may still be under way
-            raise OutcomeUnknownError(unsure, hint=hint) from failed
-    with unknown_outcome(f"{path} is written but could not be flushed", hint):
-        repository.tables.sync([path])
-    return created
+    path, hint = _path(record.run_id, name), "look at the run before repeating it"
+    return write_once(repository.tables, path, _encoded(record), hint)
 
 
 def _path(run_id: str, name: str) -> str:

@@ -5,7 +5,7 @@ lacks, the owners of one unique value, the edges of a node that has too few or t
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from omnigraph.merge.rowmerge import in_order, without
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.draft import TypeChange
-from omnigraph.write.validate import Verdict, broken_rows, compared_columns, validate
+from omnigraph.write.validate import Suspects, Verdict, broken_rows, compared_columns, validate
 
 _RowValues: TypeAlias = Mapping[str, Any]
 
@@ -29,8 +29,8 @@ _RowValues: TypeAlias = Mapping[str, Any]
 class Settling:
     """The changes of a merge to each type, while rows of them are settled.
 
-    `known` has the violations of single rows for types whose rows lack columns. `unfit` are rows of
-    ours that break a rule of their schema unless they change.
+    `known` has the violations of single rows for types whose rows lack columns. `suspects` are rows
+    of ours that break a rule of their schema unless that changes.
     """
 
     ours: Snapshot
@@ -38,13 +38,13 @@ class Settling:
     resolutions: Resolutions
     changes: dict[str, TypeChange]
     known: dict[str, tuple[Violation, ...]] = field(default_factory=dict)
-    unfit: tuple[Violation, ...] = ()
+    suspects: Suspects = field(default_factory=Suspects)
     settled: dict[str, set[str]] = field(default_factory=dict)
 
     def run(self) -> Verdict:
         """Settle what can be and return what is left; a settled row stays settled."""
         while True:
-            verdict = self._verdict()
+            verdict = validate(self.ours, self.changes, self.known, self.suspects)
             chosen = [
                 (each, side)
                 for each in verdict.violations
@@ -65,14 +65,6 @@ class Settling:
                 if row_id not in self.settled.get(name, ()):
                     found.setdefault((name, side), set()).add(row_id)
         return found
-
-    def _verdict(self) -> Verdict:
-        found = validate(self.ours, self.changes, self.known)
-        if not self.unfit:
-            return found
-        hidden = {name: set(each.hidden.to_pylist()) for name, each in self.changes.items()}
-        left = [each for each in self.unfit if each.id not in hidden.get(each.type or "", ())]
-        return replace(found, violations=(*found.violations, *left))
 
     def _side(self, violation: Violation) -> Side | None:
         if violation.type is None or violation.id is None:

@@ -1,6 +1,6 @@
 """Threeway: combines rows of one type that both sides changed, or reports a conflict."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -14,6 +14,7 @@ from omnigraph.merge.compare.changes import change_columns
 from omnigraph.merge.compare.diff import TableDiff
 from omnigraph.merge.compare.row_change import Op
 from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
+from omnigraph.merge.vectors import join_vectors
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.write.draft import TypeChange
 
@@ -73,11 +74,15 @@ class SideChanges:
 
 @dataclass(slots=True)
 class Threeway:
-    """Merges what two sides did to one type."""
+    """Merges what two sides did to one type.
+
+    With `lacks_vectors`, rows have a text and no vector because no side made one of that text.
+    """
 
     stored: StoredType
     terms: Terms
     conflicts: list[Conflict] = field(default_factory=list)
+    lacks_vectors: bool = False
 
     def merged(self, ours: SideChanges, theirs: SideChanges) -> TypeChange:
         """Return what has to happen to our rows so that they contain what both sides did."""
@@ -137,13 +142,13 @@ class Threeway:
                 if side is Side.THEIRS:
                     takes[name][place] = True
                 elif side is None:
-                    values = _values(shown, mine, yours, name, place)
+                    values = values_at((shown, mine, yours), name, place)
                     self._clash(why, row_ids[place], field_, values)
-        changed = np.flatnonzero(_any(takes, count))
-        columns = [
-            _choose(mine, yours, name, takes[name]).take(pa.array(changed)) for name in names
-        ]
-        return pa.Table.from_arrays(columns, schema=yours.schema)
+        columns = [_choose(mine, yours, name, takes[name]) for name in names]
+        rows = pa.Table.from_arrays(columns, schema=yours.schema)
+        rows, due = join_vectors(self.stored, rows, (mine, yours))
+        self.lacks_vectors |= bool(due.any())
+        return rows.take(pa.array(np.flatnonzero(_any(takes, count) | due)))
 
     def _deleted_by_us(self, ours: SideChanges, theirs: SideChanges) -> pa.Table:
         """Return the rows that we deleted and they updated, as far as theirs are taken."""
@@ -249,10 +254,9 @@ def _choose(mine: pa.Table, yours: pa.Table, name: str, takes: Mask) -> pa.Array
     return both.take(pa.array(places))
 
 
-def _values(
-    base: pa.Table, mine: pa.Table, yours: pa.Table, name: str, place: int
-) -> tuple[object, ...]:
-    return tuple(_row(each.select([name]), place)[name] for each in (base, mine, yours))
+def values_at(sides: Iterable[pa.Table], name: str, place: int) -> tuple[object, ...]:
+    """Return the value that each of some sides has in one row, as a conflict shows it."""
+    return tuple(_row(each.select([name]), place)[name] for each in sides)
 
 
 def _row(rows: pa.Table, place: int) -> Mapping[str, object]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from omnigraph.data.values.equality import equal_rows, equal_values
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.frozen import dataclass
+from omnigraph.merge.vectors import join_vectors
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType
 from omnigraph.storage.table import Table
@@ -35,19 +36,26 @@ class VirtualBase:
     ours: Table
     theirs: Table
 
-    def merge(self, ids: Iterable[str]) -> Mapping[str, tuple[Row, Row]]:
-        """Return our row and the merged one, for the rows among `ids` that merge without doubt."""
+    def merge(self, ids: Iterable[str]) -> Mapping[str, tuple[Row, Row, bool]]:
+        """Return our row and the merged one, for the rows among `ids` that merge without doubt.
+
+        And whether the merged one needs a vector that no side made.
+        """
         wanted = pa.array(sorted(ids), pa.utf8())
         tables = (self.root, *self.bases, self.ours, self.theirs)
         root, one, other, ours, theirs = (self._rows(each, wanted) for each in tables)
-        found: dict[str, tuple[Row, Row]] = {}
+        found: dict[str, tuple[Row, Row, bool]] = {}
         for row_id in wanted.to_pylist():
-            mine = ours.get(row_id)
+            mine, yours = ours.get(row_id), theirs.get(row_id)
             try:
                 base = merge_row(root.get(row_id), one.get(row_id), other.get(row_id))
-                found[row_id] = mine, merge_row(base, mine, theirs.get(row_id))
+                merged, due = merge_row(base, mine, yours), False
             except Ambiguous:
                 continue
+            if merged is not None and mine is not None and yours is not None:
+                merged, lacking = join_vectors(self.stored, merged, (mine, yours))
+                due = bool(lacking.any())
+            found[row_id] = mine, merged, due
         return found
 
     def _rows(self, table: Table, ids: pa.Array) -> dict[str, pa.Table]:

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omnigraph.errors import UnavailableError
+from omnigraph.errors import UnavailableError, hint_install
 from omnigraph.look.style import part_style, sheet
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def has_widgets() -> bool:
 def build_widget(html: str, details: Mapping[str, Mapping[str, str]]) -> "AnyWidget":
     """Return a widget that shows a picture; raise UnavailableError without the extra `notebook`."""
     if not has_widgets():
-        hint = "`pip install omnigraph[notebook]`"
+        hint = hint_install("notebook")
         raise UnavailableError("the package anywidget is not installed", hint=hint)
     return _widget_class()(html=html, details={key: dict(each) for key, each in details.items()})
 

@@ -65,12 +65,13 @@ class Request:
 class Decision:
     """Whether a request is allowed, the rule that allows it, and why in words.
 
-    `hint` says what to do about a denial, where the policy itself does not.
+    `message` says why to who was denied, and `hint` what to do about it, where no policy decided.
     """
 
     allowed: bool
     rule_id: str | None
     reason: str
+    message: str | None = None
     hint: str | None = None
 
 
@@ -85,3 +86,6 @@ class Decider(Protocol):
 
     def somewhere(self, actor: str | None, action: Action, query: str | None = None) -> bool:
         """Return whether there is a branch on which an actor may do something."""
+
+    def may_invoke(self, actor: str | None, branch: str) -> bool:
+        """Return whether there is a stored query that an actor may run on a branch."""

@@ -47,6 +47,14 @@ class Policy:
             rule.covers(action, query) and actor in rules.groups[rule.group] for rule in rules.rules
         )
 
+    def may_invoke(self, actor: str | None, branch: str) -> bool:
+        """Return whether there is a stored query that an actor may run on a branch."""
+        rules = (each for each in self.rules.rules if each.covers(Action.INVOKE_QUERY, None))
+        # A rule for all queries is asked about one without a name.
+        names = {name for rule in rules for name in rule.queries or ("",)}
+        asked = (Request(actor, Action.INVOKE_QUERY, branch, query=each) for each in names)
+        return any(self.decide(each).allowed for each in asked)
+
     def _resolve_request(self, request: Request) -> tuple[str, Action, str | None]:
         """Return actor, action and branch of a request; raise _DoubtError if one is unclear."""
         if request.actor is None:

@@ -30,6 +30,10 @@ class _PolicyInForce(ABC):
         """Return whether there is a branch on which an actor may do something."""
         return self.current.somewhere(actor, action, query)
 
+    def may_invoke(self, actor: str | None, branch: str) -> bool:
+        """Return whether there is a stored query that an actor may run on a branch."""
+        return self.current.may_invoke(actor, branch)
+
 
 @dataclass(frozen=True)
 class FixedPolicy(_PolicyInForce):

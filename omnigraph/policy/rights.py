@@ -61,7 +61,9 @@ def rights_of(actor: str | None, policy: Decider | None) -> Rights:
 
 
 def _may_on_main(policy: Decider, actor: str | None, action: Action) -> bool:
-    if not action.needs_scope:  # it is decided by other things than a branch
+    if action is Action.INVOKE_QUERY:  # it is decided by the query as well
+        return policy.may_invoke(actor, _MAIN)
+    if action is Action.GRAPH_LIST:  # it is about no branch
         return policy.somewhere(actor, action)
     named = {"target_branch" if action.takes_target else "branch": _MAIN}
     return policy.decide(Request(actor, action, **named)).allowed

@@ -163,6 +163,7 @@ class _ReadChecker:
         """Return the columns; later projections can use earlier aliases."""
         columns: list[Column] = []
         names: set[str] = set()
+        before = self.problems.total
         for projection in self._projections(scope):
             expr = self._column(projection.expr, scope, aliases)
             name = _column_name(projection)
@@ -180,7 +181,18 @@ class _ReadChecker:
             self._shown.append(projection)
             if projection.alias is not None:
                 self._add_alias(projection.alias, expr, aliases)
+        if not names and self.problems.total == before:
+            self._report_no_columns()
         return columns
+
+    def _report_no_columns(self) -> None:
+        """Report `$p.*` of a type without properties, which alone would be rows of nothing."""
+        for each in self.read.projections:
+            if isinstance(each.expr, ast.AllProperties):
+                name = each.expr.variable.name
+                message = f"${name} has no properties that '*' could stand for"
+                hint = f"write ${name} or ${name}.id"
+                self.problems.report(Code.UNKNOWN_PROPERTY, each.expr.span, message, hint)
 
     def _column(
         self, node: ast.Expr, scope: Mapping[str, BoundVariable], aliases: Mapping[str, Expr]

@@ -4,9 +4,9 @@ A block is one line where it fits, else a line for each of its items. `match` ha
 each clause. Comments stay where they are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from omnigraph.errors import QueryError
 from omnigraph.frozen import dataclass
@@ -14,6 +14,7 @@ from omnigraph.query.compile import read_queries
 from omnigraph.query.parsing import ast
 from omnigraph.span import Source
 from omnigraph.syntax.lexer import COMMENT, Piece, pieces_of
+from omnigraph.syntax.literal import Literal
 from omnigraph.syntax.problems import Problems
 from omnigraph.syntax.source import make_source
 
@@ -22,10 +23,14 @@ _STEP = "  "
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _TIGHT_AFTER = frozenset(("(", "[", ".", "..", "@"))
 _TIGHT_BEFORE = frozenset((")", "]", ",", ":", ".", "..", "?"))
-_VALUES = frozenset(("word", "var", "int", "float", "string", ")", "]", "}"))
-_BREAKS = frozenset(("match", "return", "having", "order", "skip", "limit", "union"))
 _CONNECTIVES = frozenset(("and", "or", "not", "in", "contains", "starts_with", "where"))
-_STATEMENTS = frozenset(("insert", "update", "delete", "replace"))
+# What comes behind a word that begins a part of a query; before all else it is a name.
+_FOLLOWERS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("match", "having", "order"), ("{",)),
+    "return": ("{", "word"),
+    **dict.fromkeys(("skip", "limit"), ("int", "var")),
+    **dict.fromkeys(("union", "insert", "update", "delete", "replace"), ("word",)),
+}
 
 
 def format_queries(text: str | Source) -> str:
@@ -58,6 +63,8 @@ class _Marks:
     clauses: frozenset[int]
     hops: frozenset[tuple[int, int]]
     edges: frozenset[int]
+    # Where a value begins, perhaps with a minus of its own.
+    signs: frozenset[int]
 
     @classmethod
     def of(cls, file: ast.QueryFile) -> "_Marks":
@@ -65,6 +72,7 @@ class _Marks:
         clauses: set[int] = set()
         hops: set[tuple[int, int]] = set()
         edges: set[int] = set()
+        signs: set[int] = set()
         for node in _nodes(file):
             match node:
                 case ast.Traversal():
@@ -82,10 +90,20 @@ class _Marks:
                     clauses |= {each.span.start for each in node.having}
                 case ast.Insert() | ast.Update() | ast.Replace() | ast.SetVariable():
                     items |= {name.span.start for name, _ in node.assignments}
+                case Literal(span=span):
+                    signs.add(span.start)
+                case ast.Negative(span=span):
+                    signs.add(span.start)
                 case ast.Hops(span=span) if span is not None:
                     hops.add((span.start, span.end))
         items |= clauses
-        return cls(frozenset(items), frozenset(clauses), frozenset(hops), frozenset(edges))
+        return cls(
+            frozenset(items),
+            frozenset(clauses),
+            frozenset(hops),
+            frozenset(edges),
+            frozenset(signs),
+        )
 
 
 def _nodes(value: object) -> Iterator[object]:
@@ -119,11 +137,12 @@ class _Writer:
 
     def _part(self, tokens: Sequence[Piece], depth: int) -> None:
         """Write the head of a block, its items one step deeper, and its end."""
-        line = self._line(tokens)
-        is_plain = not any(each.kind == COMMENT for each in tokens)
-        is_short = len(_STEP) * depth + len(line) <= _WIDTH
-        if is_plain and is_short and not self._spreads(tokens):
-            self._put(line, depth)
+        # A comment at the end does not decide whether the block breaks.
+        whole = tokens[:-1] if tokens[-1].kind == COMMENT else tokens
+        is_plain = not any(each.kind == COMMENT for each in whole)
+        is_short = len(_STEP) * depth + len(self._line(whole)) <= _WIDTH
+        if whole and is_plain and is_short and not self._spreads(tokens):
+            self._put(self._line(tokens), depth)
             return
         opening = _opening(tokens, self.marks)
         if opening is None:
@@ -204,8 +223,8 @@ class _Writer:
             or (one.kind == "<" and other.start in self.marks.edges)
             or (other.kind == ">" and one.start in self.marks.edges)
             or (other.kind == "(" and _is_called(before, one, other))
-            or (one.kind == ":" and before is not None and _names_edge(before, other))
-            or (one.kind == "-" and not _is_between(before))
+            or (one.kind == ":" and other.start in self.marks.edges)
+            or (one.start in self.marks.signs and _may_join(one, other))
         )
         if is_tight:
             return ""
@@ -220,8 +239,8 @@ def _declarations(tokens: Sequence[Piece]) -> list[list[Piece]]:
     """Return the tokens of each query, with the comments before it."""
     found: list[list[Piece]] = [[]]
     nesting = 0
-    for token in tokens:
-        is_head = token.text == "query" and nesting == 0 and found[-1]
+    for at, token in enumerate(tokens):
+        is_head = nesting == 0 and found[-1] and _begins_query(tokens, at)
         if is_head and any(each.kind != COMMENT for each in found[-1]):
             found.append([])
         found[-1].append(token)
@@ -233,10 +252,8 @@ def _parts(tokens: Sequence[Piece]) -> list[list[Piece]]:
     """Return the clauses of a query: comments, and what each keyword begins."""
     found: list[list[Piece]] = []
     nesting = 0
-    for token in tokens:
-        begins = nesting == 0 and (
-            token.text in (*_BREAKS, *_STATEMENTS, "query") and token.kind == "word"
-        )
+    for at, token in enumerate(tokens):
+        begins = nesting == 0 and (_begins_query(tokens, at) or _begins_part(tokens, at))
         # The set of what is matched, not that of an update.
         begins |= nesting == 0 and token.text == "set" and found[-1][0].text == "match"
         alone = token.kind == COMMENT and nesting == 0
@@ -247,6 +264,24 @@ def _parts(tokens: Sequence[Piece]) -> list[list[Piece]]:
         found[-1].append(token)
         nesting += (token.kind in _OPENING) - (token.kind in _CLOSING)
     return found
+
+
+def _begins_query(tokens: Sequence[Piece], at: int) -> bool:
+    if tokens[at].text != "query":
+        return False
+    followers = _kinds_after(tokens, at)
+    return [*islice(followers, 2)] == ["word", "("]
+
+
+def _begins_part(tokens: Sequence[Piece], at: int) -> bool:
+    wanted = _FOLLOWERS.get(tokens[at].text)
+    return wanted is not None and next(_kinds_after(tokens, at), "") in wanted
+
+
+def _kinds_after(tokens: Sequence[Piece], at: int) -> Iterator[str]:
+    """Yield the kinds of the tokens behind one, without comments."""
+    places = range(at + 1, len(tokens))
+    return (tokens[place].kind for place in places if tokens[place].kind != COMMENT)
 
 
 def _opening(tokens: Sequence[Piece], marks: _Marks) -> int | None:
@@ -270,10 +305,6 @@ def _is_on_line(one: Piece, other: Piece) -> bool:
     return one.line == other.line
 
 
-def _names_edge(variable: Piece, edge: Piece) -> bool:
-    return variable.kind == "var" and edge.kind == "word" and edge.text[0].islower()
-
-
 def _is_called(before: Piece | None, word: Piece, parenthesis: Piece) -> bool:
     """Return whether a word is that of a function or a query, whose arguments follow."""
     if word.kind != "word" or word.text in _CONNECTIVES:
@@ -282,6 +313,6 @@ def _is_called(before: Piece | None, word: Piece, parenthesis: Piece) -> bool:
     return is_head or word.end == parenthesis.start
 
 
-def _is_between(before: Piece | None) -> bool:
-    """Return whether a minus stands between two values, not before one."""
-    return before is not None and before.kind in _VALUES
+def _may_join(sign: Piece, value: Piece) -> bool:
+    """Return whether a minus may stand tight: before a number it would become part of it."""
+    return sign.kind == "-" and (sign.end == value.start or value.kind not in ("int", "float"))

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from omnigraph.errors import Code, ParamsError
 from omnigraph.frozen import dataclass
-from omnigraph.query.expr import ParamRef, Rrf, TextMatch
+from omnigraph.query.expr import Collect, ParamRef, Rrf, TextMatch
 from omnigraph.query.plan import Limit, Plan
 from omnigraph.query.resolve import MOST_EDITS
 from omnigraph.schema.parsing.type_parser import TypeRef
@@ -16,6 +16,8 @@ from omnigraph.schema.values import BadValue, Value, coerce
 from omnigraph.syntax.problems import Problems
 
 _ANY = 2**64
+# What NumPy calls truth values, integers with and without a sign, and floats.
+_NUMPY_NUMBERS = ("b", "i", "u", "f")
 
 
 def bind_params(plan: Plan, given: Mapping[str, object]) -> dict[str, Value | None]:
@@ -70,10 +72,18 @@ def _of_text(text: str, kind: TypeRef | None) -> object:
 
 def _coerce_param(name: str, value: object, kind: TypeRef, problems: Problems) -> Value | None:
     try:
-        return coerce(value, kind.type)
+        return coerce(_plain(value), kind.type)
     except BadValue as bad:
         problems.report(Code.PARAM_TYPE, None, f"'${name}' is {kind}: {bad}")
         return None
+
+
+def _plain(value: object) -> object:
+    """Return a number or a truth value of NumPy as that of Python, and all else as it is."""
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    if kind in _NUMPY_NUMBERS and getattr(value, "ndim", None) == 0:
+        return value.item()  # type: ignore[attr-defined]
+    return value
 
 
 def _check_bounds(
@@ -122,6 +132,9 @@ def _counts(node: object) -> Iterator[_Count]:
             yield from _count(edits, "the number of edits", 0, MOST_EDITS)
         case Rrf(k=k):
             yield from _count(k, "k", 1, _ANY)
+        case Collect(item=item, limit=limit):
+            yield from _count(limit, "limit", 0, _ANY)
+            yield from _counts(item)
         case tuple():
             for item in node:
                 yield from _counts(item)

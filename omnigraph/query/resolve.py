@@ -297,17 +297,27 @@ class ExpressionResolver:
         if self.row is not None:
             return self._row_property(node, self.row)
         if self.aliases is None:
-            hint = f"write a property as $variable.{node.text}" if self.scope else None
+            general = f"write a property as $variable.{node.text}" if self.scope else None
+            hint = self._owned(node.text) or general
             message = f"unknown name '{node.text}'"
             self._fail(Code.UNKNOWN_ALIAS, node.span, message, hint)
         found = self.aliases.get(node.text)
         if found is None:
-            near = self.problems.nearest(node.text, self.aliases)
-            self._fail(Code.UNKNOWN_ALIAS, node.span, f"unknown alias '{node.text}'", near)
+            hint = self._owned(node.text) or self.problems.nearest(node.text, self.aliases)
+            self._fail(Code.UNKNOWN_ALIAS, node.span, f"unknown alias '{node.text}'", hint)
         if isinstance(found, expr.Collect | expr.PathPart):
             message = f"'{node.text}' is a list that the query makes, and is only shown"
             self._fail(Code.MISUSED_AGGREGATE, node.span, message)
         return found
+
+    def _owned(self, name: str) -> str | None:
+        """Return how a property is written that only one variable has; None for any other name."""
+        owners = [
+            bound.name
+            for bound in self.scope.values()
+            if bound.type.types and property_type(bound, name, self.catalog) is not None
+        ]
+        return f"write ${owners[0]}.{name}" if len(owners) == 1 else None
 
     def _row_property(self, node: Name, row: StoredType) -> expr.PropertyRef:
         found = row.column(node.text)
@@ -335,9 +345,7 @@ class ExpressionResolver:
         return list_of(items)
 
     def _call(self, node: ast.FunctionCall) -> expr.Expr:
-        if node.distinct and node.function not in AGGREGATES:
-            message = f"'distinct' is only allowed in aggregates, not in {node.function}"
-            self._fail(Code.MISUSED_AGGREGATE, node.span, message)
+        self._check_distinct(node)
         if node.function == "now":
             if node.arguments:
                 self._fail(Code.NOT_A_VALUE, node.span, "now() takes no arguments")
@@ -358,6 +366,11 @@ class ExpressionResolver:
         if node.function in AGGREGATES:
             return self._aggregate(node)
         return self._rrf(node) if node.function == "rrf" else self._ranking(node)
+
+    def _check_distinct(self, node: ast.FunctionCall) -> None:
+        if node.distinct and node.function not in AGGREGATES:
+            message = f"'distinct' is only allowed in aggregates, not in {node.function}"
+            self._fail(Code.MISUSED_AGGREGATE, node.span, message)
 
     def _path_argument(self, node: ast.FunctionCall) -> str | None:
         """Return the path whose length is asked for; None if something else is."""
@@ -441,6 +454,7 @@ class ExpressionResolver:
             ):
                 message = "rrf takes rankings: bm25(…) and nearest(…)"
                 self._fail(Code.MISUSED_SEARCH, argument.span, message)
+            self._check_distinct(argument)
             rankings.append(self._ranking(argument))
         if len(rankings) < 2:
             self._fail(Code.MISUSED_SEARCH, node.span, "rrf needs two or more rankings")

@@ -136,7 +136,8 @@ class KeptRows:
 
         keys, others = self._columns_read() or ((), ())
         for name in self._names_read(keys) - self._names_read(others):
-            if name in rows.codes and len(self.execution.domains[name]) <= _MOST_NUMBERED:
+            domain = self.execution.domains.get(name) if name in rows.codes else None
+            if domain is not None and len(domain) <= _MOST_NUMBERED:
                 found = find_alike(self.execution, name, keys)
                 if found is not None:
                     yield name, found

@@ -1,5 +1,6 @@
 """Hits: the nodes that a text may mean: by key, by words and by meaning."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, Self
@@ -335,8 +336,16 @@ def _hits(
             None if key is None else {each: to_json_value(value) for each, value in key.items()},
             label_of(stored, row),
             round(found.scores[node], 6),
-            SearchMatch(name, excerpt(str(row[name] or ""), question.text)),
+            SearchMatch(name, excerpt(_as_text(row[name]), question.text)),
         )
+
+
+def _as_text(value: object) -> str:
+    """Return a value as it is written in an id."""
+    shown = to_json_value(value)
+    if shown is None:
+        return ""
+    return shown if isinstance(shown, str) else json.dumps(shown)
 
 
 def excerpt(text: str, wanted: str) -> str:

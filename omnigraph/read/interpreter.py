@@ -9,10 +9,20 @@ from typing import assert_never
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.data.derived.codes import number_combinations
 from omnigraph.data.derived.numbering import NO_ROW
 from omnigraph.data.result import ResultStream
 from omnigraph.frozen import dataclass
-from omnigraph.query.expr import ColumnRef, PropertyRef, parts
+from omnigraph.query.checked import Column
+from omnigraph.query.expr import (
+    ColumnRef,
+    EntityKind,
+    EntityType,
+    PropertyRef,
+    VariableRef,
+    columns_of,
+    parts,
+)
 from omnigraph.query.plan import (
     Aggregate,
     AntiJoin,
@@ -32,6 +42,7 @@ from omnigraph.query.plan import (
     Union,
     can_precede_counting,
 )
+from omnigraph.query.planning.rewrite import count_unread, read_inside
 from omnigraph.read.blocks import KeptRows, count_row_operators, cut_rows
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import ONE_ROW, Matches
@@ -55,6 +66,11 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.telemetry.spans import ROWS, Kind, is_watched, span
 
 _SEED = "#seed"
+# What follows a block of which only is asked whether it has a match: which rows had one.
+_WHICH_SEEDS = (
+    Project((Column(_SEED, VariableRef(_SEED, EntityType(EntityKind.NODE, ()))),)),
+    Distinct(),
+)
 _COUNTED = (NodeScan, Expand)
 _FIRST_ROWS = 1_024
 _SLICE_BYTES = 64 << 20
@@ -183,12 +199,14 @@ def execute(
     rows: Matches,
     operators: Sequence[Operator],
     following: Sequence[Operator] | None = None,
+    asked: frozenset[str] | None = None,
 ) -> Matches:
     """Return the rows after some operators.
 
-    When the operators that follow them are given, only what these need is kept of many rows.
+    When the operators that follow them are given, only what these need is kept of many rows. Of a
+    block that is only asked about, for rows with these variables, no row is needed twice.
     """
-    counted = PatternCounter(execution)
+    counted = PatternCounter(execution, once=asked is not None)
     is_measured = execution.stopwatch is not None or is_watched()
     at = 0
     while at < len(operators):
@@ -203,13 +221,17 @@ def execute(
                 rows = _multiply(execution, rows, counted)
         elif counted.is_pending and not can_precede_counting(operator):
             rows = _multiply(execution, rows, counted)
-        step = _Step(execution, operators[at:], following)
+        # What is counted later may hang from what is counted already.
+        kept = None if counted.is_pending else following
+        step = _Step(execution, operators[at:], kept, asked)
         if is_measured:
             rows = _measure(execution, step.operators, partial(step.run, rows), step)
         else:
             rows = step.run(rows)
         execution.check(rows.count, len(rows.codes) + len(rows.columns))
         at += step.ran
+        if asked is not None and at < len(operators):
+            rows = _drop_repeated(rows, asked, (*counted.pending, *operators[at:]))
     return _multiply(execution, rows, counted) if counted.is_pending else rows
 
 
@@ -220,6 +242,7 @@ class _Step:
     execution: Execution
     operators: Sequence[Operator]
     following: Sequence[Operator] | None
+    asked: frozenset[str] | None = None
     ran: int = 1
 
     def run(self, rows: Matches) -> Matches:
@@ -243,7 +266,8 @@ class _Step:
         if len(parts) > 1:
             self.ran = count_row_operators(self.operators)
             following = (*self.operators[self.ran :], *(self.following or ()))
-            return _in_blocks(execution, parts, self.operators[: self.ran], following)
+            pattern = self.operators[: self.ran]
+            return _in_blocks(execution, parts, pattern, following, self.asked)
         return follow_edges(execution, rows, expand)
 
 
@@ -252,6 +276,7 @@ def _in_blocks(
     parts: Sequence[Matches],
     pattern: Sequence[Operator],
     following: Sequence[Operator],
+    asked: frozenset[str] | None,
 ) -> Matches:
     """Return what is kept of the rows of a pattern, which is matched one part at a time."""
     optional = frozenset(
@@ -259,7 +284,7 @@ def _in_blocks(
     )
     kept = KeptRows(execution, following, optional)
     for part in parts:
-        kept.add(execute(execution, part, pattern, following))
+        kept.add(execute(execution, part, pattern, following, asked))
     return kept.rows()
 
 
@@ -308,10 +333,10 @@ def _execute_operator(
             return _bind(execution, rows, operator)
         case Filter(predicate):
             return filter_rows(execution, rows, (predicate,))
-        case AntiJoin(_, inner):
-            return rows.keep(~_has_match(execution, rows, inner))
-        case Mark(column, _, inner):
-            return rows.with_column(column, pa.array(_has_match(execution, rows, inner)))
+        case AntiJoin():
+            return rows.keep(~_has_match(execution, rows, operator))
+        case Mark(column=column):
+            return rows.with_column(column, pa.array(_has_match(execution, rows, operator)))
         case Optional():
             return _match_optional(execution, rows, operator)
         case Rank():
@@ -366,13 +391,43 @@ def _first(operators: Sequence[Operator]) -> Operator | None:
     return operators[0] if operators else None
 
 
-def _has_match(execution: Execution, rows: Matches, inner: Sequence[Operator]) -> "np.ndarray":
-    """Return for each row whether an inner pattern has a match."""
-    seeded = Matches(rows.count, {**rows.codes, _SEED: np.arange(rows.count)})
-    found = execute(execution, seeded, inner)
-    mask = np.zeros(rows.count, bool)
+def _has_match(execution: Execution, rows: Matches, block: AntiJoin | Mark) -> "np.ndarray":
+    """Return for each row whether a block has a match.
+
+    What nothing in the block reads is counted, so it costs no more than the tables it goes through.
+    """
+    inner = count_unread(block.inner)
+    outer = {name: rows.codes[name] for name in block.outer}
+    seeds, numbers = Matches(rows.count, outer), np.arange(rows.count)
+    if len(outer) < len(rows.codes) and any(map(_makes_rows, inner)):
+        # Rows with the same nodes are one question.
+        first, numbers = number_combinations(list(outer.values()), rows.count)
+        seeds = seeds.take(first)
+    seeds = seeds.bind(_SEED, np.arange(seeds.count))
+    found = execute(execution, seeds, inner, _WHICH_SEEDS, frozenset(seeds.codes))
+    mask = np.zeros(seeds.count, bool)
     mask[found.codes[_SEED]] = True
-    return mask
+    return mask[numbers]
+
+
+def _makes_rows(operator: Operator) -> bool:
+    """Return whether an operator takes longer than it takes to see which of its rows are equal."""
+    if isinstance(operator, NodeScan | Expand):
+        return not (operator.counted or (isinstance(operator, Expand) and operator.closes))
+    return not isinstance(operator, Filter)
+
+
+def _drop_repeated(rows: Matches, asked: frozenset[str], operators: Sequence[Operator]) -> Matches:
+    """Return each row once that differs in what operators read, or in what is asked about."""
+    read = asked | read_inside(operators)
+    codes = {name: each for name, each in rows.codes.items() if name in read}
+    tests = (each.predicate for each in operators if isinstance(each, Filter))
+    if len(codes) == len(rows.codes) or any(map(columns_of, tests)):
+        return rows
+    # The number of a question stands for all of its variables.
+    told_apart = [each for name, each in codes.items() if name == _SEED or name not in asked]
+    first, _ = number_combinations(told_apart, rows.count)
+    return Matches(rows.count, codes).take(np.sort(first))
 
 
 def _match_optional(execution: Execution, rows: Matches, optional: Optional) -> Matches:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.query.expr import Comparison, Constant, ListOf, ParamRef, Predicate, PropertyRef
-from omnigraph.query.parsing.ast import Operator
+from omnigraph.query.parsing.ast import TURNED, Operator
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.types import DATE, I32, I64, INTEGER_BOUNDS, ValueType, is_text
@@ -29,13 +29,6 @@ _COMPARES: dict[Operator, _BuildComparison] = {
     Operator.LESS_EQUAL: operator.le,
     Operator.GREATER: operator.gt,
     Operator.GREATER_EQUAL: operator.ge,
-}
-_TURNED = {
-    Operator.EQUAL: Operator.EQUAL,
-    Operator.LESS: Operator.GREATER,
-    Operator.LESS_EQUAL: Operator.GREATER_EQUAL,
-    Operator.GREATER: Operator.LESS,
-    Operator.GREATER_EQUAL: Operator.LESS_EQUAL,
 }
 
 
@@ -76,7 +69,7 @@ def _put_column_first(predicate: Predicate) -> Comparison | None:
         case PropertyRef(), Operator.IN, Constant() | ParamRef() | ListOf():
             return predicate
         case ((Constant() | ParamRef()), each, PropertyRef()) if each in _COMPARES:
-            return Comparison(predicate.right, _TURNED[each], predicate.left)
+            return Comparison(predicate.right, TURNED[each], predicate.left)
         case _:
             return None
 

@@ -1,6 +1,7 @@
 """Page: a report on a graph, as one HTML document that needs nothing from outside."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from functools import cache
 from html import escape
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from omnigraph.data.result import Result, result_html
+from omnigraph.errors import BranchNotFoundError
 from omnigraph.frozen import dataclass
 from omnigraph.look.colours import colour_types
 from omnigraph.look.style import SCOPE, page_style, sheet
@@ -228,16 +230,20 @@ def build_page(
 ) -> Page:
     """Return the page of a branch or commit, with its `commits` newest commits."""
     view = graph.at(place)
-    branches = {name: graph.branch(name) for name in graph.branches()}
-    found = {
-        commit.id: commit for branch in branches.values() for commit in branch.log(limit=commits)
-    }
+    heads: dict[str, str] = {}
+    found: dict[str, Commit] = {}
+    for name in graph.branches():
+        branch = graph.branch(name)
+        with suppress(BranchNotFoundError):  # it was deleted since it was listed
+            newest = list(branch.log(limit=commits))
+            heads[name] = branch.commit.id
+            found |= {commit.id: commit for commit in newest}
     return Page(
         uri=graph.uri,
         snapshot=view.snapshot,
         schema_source=view.schema,
         commits=sorted(found.values(), key=lambda each: -each.version)[:commits],
-        heads={name: branch.commit.id for name, branch in branches.items()},
+        heads=heads,
         compared=[_compare(graph, title, each) for title, each in (compared or {}).items()],
         answered=answered or {},
     )

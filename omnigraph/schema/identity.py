@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import date, datetime
 
 from omnigraph.schema.types import F32, ValueType
-from omnigraph.schema.values import Value, round_to_f32
+from omnigraph.schema.values import Value, match_f32
 from omnigraph.syntax.literal import datetime_text
 
 _FNV_OFFSET = 0xCBF29CE484222325
@@ -68,5 +68,5 @@ def _float_key(value: float, kind: ValueType) -> str:
     value = value or 0.0
     if kind == F32:
         shortest = (float(f"{value:.{digits}g}") for digits in range(1, 10))
-        value = next(short for short in shortest if round_to_f32(short) == value)
+        value = next(short for short in shortest if match_f32(short) == value)
     return repr(value)

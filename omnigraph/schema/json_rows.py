@@ -5,25 +5,26 @@ from typing import Any
 
 from omnigraph.schema.catalog import StoredType, column_name
 from omnigraph.schema.types import BLOB
-from omnigraph.schema.values import coerce
+from omnigraph.schema.values import BadValue, coerce
 
 
 def property_from_json(value: object, stored: StoredType, name: str | None) -> object:
-    """Return the value of a property as the graph stores it; a Blob stays as it is."""
+    """Return the value of a property as rows have it: of a Blob, the bytes of its text.
+
+    A value that does not fit is returned as it came: it may be of another branch's schema.
+    """
     kind = None if name is None else stored.column(column_name(stored, name))
-    if value is None or kind is None or kind == BLOB:
+    if value is None or kind is None:
         return value
-    found = coerce(value, kind)
+    if kind == BLOB and isinstance(value, str):
+        return value.encode()
+    try:
+        found = coerce(value, kind)
+    except BadValue:
+        return value
     return list(found) if isinstance(found, tuple) else found
 
 
 def row_from_json(row: Mapping[str, Any], stored: StoredType) -> dict[str, object]:
-    """Return a row with its values as the graph stores them."""
+    """Return a row with its values as rows have them."""
     return {name: property_from_json(value, stored, name) for name, value in row.items()}
-
-
-def stored_row_from_json(row: Mapping[str, Any], stored: StoredType) -> dict[str, object]:
-    """Return a row as its table stores it, with its blobs as bytes."""
-    texts = {name: text for name, text in row.items() if stored.column(name) == BLOB}
-    blobs = {name: None if text is None else text.encode() for name, text in texts.items()}
-    return {**row_from_json(row, stored), **blobs}

@@ -92,8 +92,6 @@ INTEGER_BOUNDS: dict[ValueType, tuple[int, int]] = {
 INTEGERS = frozenset(INTEGER_BOUNDS)
 FLOATS = frozenset((F32, F64))
 NUMBERS = INTEGERS | FLOATS
-_INTEGERS = frozenset((Scalar.I32, Scalar.I64, Scalar.U32, Scalar.U64))
-_NUMBERS = _INTEGERS | {Scalar.F32, Scalar.F64}
 MOST_DIMENSIONS = 2**31 - 1
 
 
@@ -103,11 +101,11 @@ def enum_of(values: Iterable[str]) -> EnumType:
 
 
 def is_number(kind: object) -> bool:
-    return isinstance(kind, ScalarType) and kind.scalar in _NUMBERS
+    return isinstance(kind, ScalarType) and kind in NUMBERS
 
 
 def is_integer(kind: object) -> bool:
-    return isinstance(kind, ScalarType) and kind.scalar in _INTEGERS
+    return isinstance(kind, ScalarType) and kind in INTEGERS
 
 
 def is_text(kind: ValueType) -> bool:

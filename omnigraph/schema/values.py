@@ -210,7 +210,10 @@ def _datetime(value: object) -> datetime:
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise BadValue("a DateTime needs a time zone; this datetime has none")
-        utc = value.astimezone(UTC)
+        try:
+            utc = value.astimezone(UTC)
+        except OverflowError:
+            raise BadValue(f"{value} is outside the years 1 to 9999 in UTC") from None
         return utc.replace(microsecond=utc.microsecond // 1000 * 1000)
     raise _mismatch(value, "DateTime")
 
@@ -223,7 +226,7 @@ def _blob(value: object) -> str | bytes:
             _check_base64(value)
             return value
         if _URI.fullmatch(value):
-            return value
+            return _string(value)
         raise BadValue("expected a Blob as base64:… or as a URI")
     raise _mismatch(value, "Blob")
 

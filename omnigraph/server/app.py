@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from dataclasses import field, replace
+from functools import partial
 from typing import IO, Any, NoReturn, TypeVar
 from uuid import uuid4
 
@@ -22,7 +23,13 @@ from omnigraph.api.operation import Audience, Operation, SentFields, named_or_ma
 from omnigraph.errors import BudgetError, CancelledError, DeniedError, Json, OmniGraphError
 from omnigraph.frozen import dataclass
 from omnigraph.server.access.admission import Admission
-from omnigraph.server.access.gate import Gate, begin_notes, origin_problem, told
+from omnigraph.server.access.gate import (
+    Gate,
+    begin_notes,
+    origin_problem,
+    told,
+    unauthorized,
+)
 from omnigraph.server.access.incoming import (
     Gone,
     Incoming,
@@ -57,11 +64,12 @@ from omnigraph.server.limits import Limits
 from omnigraph.server.monitoring.logs import log, log_failure
 from omnigraph.server.process.shared import SharedTurns
 from omnigraph.server.protocol import ACTOR, KNOWN
-from omnigraph.server.refusal import Refusal, internal, refusal_of
+from omnigraph.server.refusal import Refusal, cut_off, internal, refusal_of
 from omnigraph.server.routes.route import Route
 from omnigraph.server.routes.router import Router
 from omnigraph.server.site import ServedGraph, Site
 from omnigraph.telemetry.spans import Kind, is_watched, span
+from omnigraph.versioning.names import is_system
 from omnigraph.versioning.ulid import is_ulid
 
 _Found = TypeVar("_Found")
@@ -245,12 +253,19 @@ class _Exchange:
             raise
         except asyncio.CancelledError:
             self._cancelled.set()
+            if not self._status and not self._is_gone:
+                await self._refuse(cut_off(changes=self._may_change()))
             raise
         finally:
             if self._watching is not None:
                 self._watching.cancel()
             self._stays.close()
             self._finish()
+
+    def _may_change(self) -> bool:
+        """Return whether something was begun that can change a graph."""
+        route, is_begun = self._route, self._watching is not None
+        return route is not None and (route.is_mcp or (route.writes and is_begun))
 
     async def _answer(self) -> None:
         try:
@@ -365,8 +380,11 @@ class _Exchange:
         self._cancelled.set()
 
     def _check_branch(self, route: Route, branch: str) -> None:
-        """Ask policy about the branch that a stream of rows is for, before any is read."""
-        if not is_ulid(branch):
+        """Ask policy about the branch that a stream of rows is for, before any is read.
+
+        That of a run is judged as the target of the run, which is only looked up behind the body.
+        """
+        if not is_ulid(branch) and not is_system(branch):
             assert self._graph is not None
             self._app.gate.check(route, self._actor, branch, policy=self._graph.policy)
 
@@ -467,9 +485,10 @@ class _Exchange:
         try:
             await self._start(200, {"content-type": feed.media_type})
             await self._events(feed)
-        except OmniGraphError as failed:
+        except (OmniGraphError, Refusal) as failed:
             self._code = failed.code
-            told: Json = dict(self._refusal_of(failed).to_json(self._id))
+            refusal = failed if isinstance(failed, Refusal) else self._refusal_of(failed)
+            told: Json = dict(refusal.to_json(self._id))
             await self._put({"type": "http.response.body", "body": event("error", told)})
         finally:
             feeds[actor] -= 1
@@ -488,8 +507,23 @@ class _Exchange:
             if self._is_gone:
                 raise Gone
             self._notes.clear()
-            part = await self._app.worked(self._actor, feed.look)
+            look = partial(feed.look, self._served_now())
+            part = await self._app.worked(self._actor, look)
         await self._put({"type": "http.response.body", "body": b""})
+
+    def _served_now(self) -> ServedBackend:
+        """Return the graph of who follows it, as tokens and revision are by now.
+
+        A feed has no end of its own, so who lost the token or the graph would get all that comes.
+        """
+        assert self._route is not None
+        assert self._graph is not None
+        if self._app.gate.actor_of(self._route, self._headers) != self._actor:
+            raise unauthorized()
+        self._site = self._app.site
+        name = None if self._site.only is not None else self._graph.name
+        self._graph = self._site.find(name, self._actor)
+        return ServedBackend(self._graph.access.acting_as(self._actor))
 
     async def _stream(self, answer: Begun) -> None:
         """Send an answer part by part; the next one is made when the last was taken."""

@@ -12,12 +12,14 @@ import msgspec
 from omnigraph.api.backend import CallOptions
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import JSON, Work
-from omnigraph.errors import DeniedError, Json, NotFoundError
+from omnigraph.errors import BranchNotFoundError, Json, OmniGraphError
 from omnigraph.frozen import dataclass
+from omnigraph.policy.actions import Action
 from omnigraph.read.execution import Budget
 from omnigraph.server.feed import Feed
 from omnigraph.server.limits import Limits
 from omnigraph.server.monitoring.metrics import Metrics
+from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.snapshot import Snapshot
 
 _TURNS = 64
@@ -39,11 +41,13 @@ class Stream:
     """An answer that is made while it is sent, within a number of bytes and of seconds of work.
 
     One that holds memory for as long as it lasts has to be taken within `taken_seconds`.
+    `sized_by` is the name of the limit of its bytes.
     """
 
     parts: Iterator[bytes]
     media_type: str
     budget: Budget
+    sized_by: str
     taken_seconds: float | None = None
 
 
@@ -60,6 +64,8 @@ class KeyedRequest:
     key: str
     request: str
     repeats: bool = False
+    # What is made under the key where no commit is has this id, however often the key is sent.
+    id: str | None = None
 
     def name_for(self, actor: str | None) -> str:
         """Return the name of the key: those of two actors are never the same."""
@@ -169,18 +175,25 @@ class ServerCall:
 
     def rows(self, parts: Iterator[bytes], media_type: str) -> Stream:
         """Return the rows of a query as an answer."""
-        return Stream(parts, media_type, self.budget, self.limits.answer_seconds)
+        return Stream(parts, media_type, self.budget, "query_bytes", self.limits.answer_seconds)
 
     def export(self, parts: Iterator[bytes], media_type: str) -> Stream:
         """Return rows that are read while they are sent as an answer."""
         seconds = self.limits.seconds_of(self.work)
-        return Stream(parts, media_type, Budget(seconds=seconds, bytes=self.limits.export_bytes))
+        budget = Budget(seconds=seconds, bytes=self.limits.export_bytes)
+        return Stream(parts, media_type, budget, "export_bytes")
 
     def may_read(self, branch: str) -> bool:
-        """Return whether the actor may read a branch."""
+        """Return whether the actor may read a branch that was changed just now.
+
+        One that a dry run would make is judged by its name. False where the store fails: the change
+        is done, and no error may say otherwise.
+        """
         try:
             return bool(self.backend.pin(branch))
-        except (DeniedError, NotFoundError):
+        except BranchNotFoundError:
+            return self.backend.access.may(Action.READ, normalize_name(branch))
+        except OmniGraphError:
             return False
 
     @property
@@ -189,6 +202,7 @@ class ServerCall:
         return CallOptions(
             actor=self.backend.actor,
             operation_id=None if self.keyed is None else self.keyed.key,
+            new_id=None if self.keyed is None else self.keyed.id,
             budget=self.budget,
             cancelled=self.cancelled,
             seconds=self.limits.seconds_of(self.work),

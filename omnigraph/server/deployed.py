@@ -66,25 +66,32 @@ class Deployment:
         """Return the site of now: of a newer revision, if there is one that loads."""
         with self._looking:
             newest = self.ledger.newer(self.entry)
-            if newest != self.entry and newest.id != self._refused:
-                self._take(newest)
-            elif self.site.out_of_service and time.monotonic() > self._tried + _TRY_AGAIN_SECONDS:
+            is_due = time.monotonic() > self._tried + _TRY_AGAIN_SECONDS
+            is_new = newest != self.entry and (is_due or newest.id != self._refused)
+            if not (is_new and self._take(newest)) and self.site.out_of_service and is_due:
                 self.site = self._load(self.entry, self.site)
             return self.site
 
-    def _take(self, entry: Entry) -> None:
+    def _take(self, entry: Entry) -> bool:
+        """Serve a newer revision; return whether it loads. One that does not is tried again."""
         try:
             site = self._load(entry, self.site)
         except OmniGraphError as failed:
-            self._refused = entry.id
-            self.metrics.failing[_WHAT] = failed.code
-            self.metrics.reloads[f"{_WHAT}_failed"] += 1
-            warn("revision refused", number=entry.number, code=failed.code)
-            return
+            self._note_refusal(entry, failed)
+            return False
         self.entry, self.site, self._refused = entry, site, None
         self.metrics.failing.pop(_WHAT, None)
         self.metrics.reloads[_WHAT] += 1
         log("revision serves", number=entry.number, revision=entry.revision)
+        return True
+
+    def _note_refusal(self, entry: Entry, failed: OmniGraphError) -> None:
+        """Count and log a refusal, once for as long as it stays the same."""
+        if (self._refused, self.metrics.failing.get(_WHAT)) != (entry.id, failed.code):
+            self.metrics.reloads[f"{_WHAT}_failed"] += 1
+            warn("revision refused", number=entry.number, code=failed.code)
+        self._refused = entry.id
+        self.metrics.failing[_WHAT] = failed.code
 
     def _load(self, entry: Entry, before: Site | None) -> Site:
         """Return the site of an entry, with open graphs as they are; raise what is wrong in it."""

@@ -12,6 +12,7 @@ from omnigraph.api.operations.changes import WatchChanges
 from omnigraph.errors import Json
 from omnigraph.frozen import dataclass
 from omnigraph.merge.compare.change_set import CommitChanges
+from omnigraph.policy.actions import Action
 
 EVENTS = "text/event-stream"
 HEARTBEAT = b": beat\n\n"
@@ -36,8 +37,13 @@ class ChangeFeed:
     def __post_init__(self) -> None:
         self._cursor = self.operation.since
 
-    def look(self) -> bytes:
-        """Return the next event; nothing when there is none now."""
+    def look(self, backend: LocalBackend | None = None) -> bytes:
+        """Return the next event for who may read the branch still; nothing when there is none now.
+
+        With a backend, the events that come are those of the graph as it is served from now on.
+        """
+        self.backend = backend or self.backend
+        self.backend.access.allow(Action.READ, self.operation.branch)
         if self._made is None:
             self._made = self._events()
         part = next(self._made, None)
@@ -78,10 +84,10 @@ class ChangeFeed:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """An answer without an end: what is first, and how to look for more."""
+    """An answer without an end: what is first, and how to look for more in the graph of then."""
 
     first: bytes
-    look: Callable[[], bytes]
+    look: Callable[[LocalBackend], bytes]
     media_type: str = EVENTS
 
 

@@ -20,10 +20,14 @@ _ANSWERED = "answered"
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What is known of a key: the digest of what was asked, and the answer once there was one."""
+    """What is known of a key: the digest of what was asked, and the answer once there was one.
+
+    `id` is what a key begins with, for what is made under it.
+    """
 
     request: str
     answer: str | None = None
+    id: str | None = None
 
 
 class AnswerLog:
@@ -40,22 +44,22 @@ class AnswerLog:
         """Return the answer of a key that was given before, or run and keep what comes of it.
 
         Of what fails nothing is kept, so that it can be tried again. What was begun and never
-        answered, because the server died, is run as a repetition.
+        answered, because the server died or the store did not tell, is run as a repetition; so is
+        what another server is doing at this moment.
         """
         name = keyed.name_for(actor)
         with self._alone(name):
-            answer, begun = self._read(name, _ANSWERED), self._read(name, _BEGUN)
-            for note in (answer, begun):
-                if note is not None and note.request != keyed.request:
-                    raise InputError(
-                        "the Idempotency-Key was given to another request",
-                        hint="give each request a key of its own",
-                    )
-            if answer is not None and answer.answer is not None:
-                return WholeAnswer(answer.answer.encode())
-            if begun is None:
-                self._write(name, _BEGUN, Note(keyed.request))
-            return self._ran(name, replace(keyed, repeats=begun is not None), run)
+            note, is_new = self._read(name, _ANSWERED), False
+            if note is None:
+                note, is_new = self._begin(name, keyed.request)
+            if note.request != keyed.request:
+                raise InputError(
+                    "the Idempotency-Key was given to another request",
+                    hint="give each request a key of its own",
+                )
+            if note.answer is not None:
+                return WholeAnswer(note.answer.encode())
+            return self._ran(name, replace(keyed, repeats=not is_new, id=note.id), run)
 
     def sweep(self) -> None:
         """Forget the keys that are too old."""
@@ -66,21 +70,35 @@ class AnswerLog:
             if period.isdecimal() and int(period) < oldest:
                 objects.delete(f"{layout.OPERATIONS}/{path}")
 
+    def _begin(self, name: str, request: str) -> tuple[Note, bool]:
+        """Return what a key was begun with, and whether this begins it; of two servers one does."""
+        own = Note(request, id=self._repository.clock.ulid())
+        while (found := self._read(name, _BEGUN)) is None:
+            path = _path(_periods()[0], name, _BEGUN)
+            if self._repository.store.objects.create(path, msgspec.json.encode(own)):
+                self._repository.tables.sync([path])
+                return own, True
+        return found, False
+
     def _ran(self, name: str, keyed: KeyedRequest, run: Callable[[KeyedRequest], Answer]) -> Answer:
         try:
             answer = run(keyed)
         except OutcomeUnknownError:
             raise
         except OmniGraphError:
-            with suppress(OmniGraphError):
-                for period in _periods():
-                    self._repository.store.objects.delete(_path(period, name, _BEGUN))
+            if not keyed.repeats:  # else what began before this may have been done
+                self._forget(name)
             raise
         assert isinstance(answer, WholeAnswer)
         # It is done, so that a note that cannot be written must not make it a failure.
         with suppress(OmniGraphError):
-            self._write(name, _ANSWERED, Note(keyed.request, answer.body.decode()))
+            self._keep(name, Note(keyed.request, answer.body.decode()))
         return answer
+
+    def _forget(self, name: str) -> None:
+        with suppress(OmniGraphError):
+            for period in _periods():
+                self._repository.store.objects.delete(_path(period, name, _BEGUN))
 
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:
@@ -102,8 +120,8 @@ class AnswerLog:
                 return _note(data)
         return None
 
-    def _write(self, name: str, kind: str, note: Note) -> None:
-        path = _path(_periods()[0], name, kind)
+    def _keep(self, name: str, note: Note) -> None:
+        path = _path(_periods()[0], name, _ANSWERED)
         self._repository.store.objects.write(path, msgspec.json.encode(note))
         self._repository.tables.sync([path])
 

@@ -93,7 +93,8 @@ class Limits:
         """Return an error that says which limit of the server it was, and what can be done."""
         if exceeded.limit not in ("seconds", "bytes"):
             return exceeded
-        hint = f"{_ADVICE[work]}; who runs the server can raise its limit {work}_{exceeded.limit}"
+        setting = exceeded.setting or f"{work}_{exceeded.limit}"
+        hint = f"{_ADVICE[work]}; who runs the server can raise its limit {setting}"
         return BudgetError(exceeded.message, limit=exceeded.limit, hint=hint)
 
 

@@ -74,6 +74,14 @@ class Refusal(Exception):
         return {**found, "detail": whole, "request_id": request_id}
 
 
+def cut_off(*, changes: bool) -> Refusal:
+    """Return the answer to a request whose work goes on while the server ends."""
+    if changes:
+        message = "the server stopped before it ended, and nobody can tell whether it was done"
+        return Refusal(500, "outcome_unknown", message)
+    return Refusal(503, "cancelled", "the server stopped before it ended", {"Retry-After": "1"})
+
+
 def kind_of(status: int) -> str:
     """Return the coarse kind of a refusal, one of six, by its status."""
     return _KINDS.get(status, "internal" if status >= 500 else "bad_request")

@@ -25,7 +25,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.policy.readers import ReadersOnly
 from omnigraph.policy.reload import ReloadedPolicy
 from omnigraph.server.access.gate import Gate, NotedPolicy
-from omnigraph.server.access.tokens import JSON, SINGLE, token_source
+from omnigraph.server.access.tokens import FILE, JSON, SINGLE, token_source
 from omnigraph.server.app import App
 from omnigraph.server.call import About
 from omnigraph.server.deployed import Deployment
@@ -36,7 +36,7 @@ from omnigraph.server.process.descriptors import Exhaustion, connections_within
 from omnigraph.server.process.moves import Moves
 from omnigraph.server.process.shared import SharedTurns
 from omnigraph.server.process.sides import NICENESS
-from omnigraph.server.process.workers import Supervisor, WorkerSettings
+from omnigraph.server.process.workers import Supervisor, WorkerSettings, check_free
 from omnigraph.server.protocol import Guarded, evict_idle
 from omnigraph.server.routes.openapi import openapi
 from omnigraph.server.routes.router import Router
@@ -55,6 +55,7 @@ _UNDISTURBED = 2 / 3
 _LAST_SECONDS = 0.5
 # A thread that computes lets others have the interpreter after so long.
 _SWITCH_SECONDS = 0.0005
+_TOKENS = f"set {FILE}; see docs/server.md, Tokens"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +120,10 @@ def app_of(settings: Settings) -> App:
     if not source.is_given and not settings.is_loopback and not settings.is_public:
         raise ConfigError(
             f"without tokens the server is only for this machine, and {settings.host} is not",
-            hint="give tokens, bind 127.0.0.1, or say --unauthenticated-public",
+            hint=f"set {FILE}, bind 127.0.0.1, or say --unauthenticated-public",
         )
     if settings.policy is not None and not source.is_given:
-        raise ConfigError("a policy needs tokens, which tell who asks", hint="give tokens")
+        raise ConfigError("a policy needs tokens, which tell who asks", hint=_TOKENS)
     metrics = Metrics()
     policy, deployment = _policy(settings, has_tokens=source.is_given), None
     if settings.cluster is None:
@@ -165,13 +166,15 @@ def _policy(settings: Settings, *, has_tokens: bool) -> NotedPolicy | None:
     """Return what decides; with tokens and without a policy, actors may only read."""
     if settings.policy is not None:
         return NotedPolicy(ReloadedPolicy(settings.policy))
-    return NotedPolicy(ReadersOnly()) if has_tokens and not settings.allows_writes else None
+    if not has_tokens or settings.allows_writes:
+        return None
+    return NotedPolicy(ReadersOnly(is_deployed=settings.cluster is not None))
 
 
 def _check_policies(site: Site, *, has_tokens: bool) -> None:
     is_judged = site.list_policy is not None or any(each.policy for each in site.graphs.values())
     if is_judged and not has_tokens:
-        raise ConfigError("policies need tokens, which tell who asks", hint="give tokens")
+        raise ConfigError("policies need tokens, which tell who asks", hint=_TOKENS)
 
 
 class Server(uvicorn.Server):
@@ -289,18 +292,26 @@ class Server(uvicorn.Server):
             address=self.address,
             uri=self.settings.cluster or self.app.backend.uri,
             tokens=source or "none: everybody on this machine may do everything",
-            policy=self.settings.policy is not None,
+            policy=self._has_policy,
         )
         if self.settings.announce is not None:
             self.settings.announce(self.address)
         elif self.settings.port == 0:
             print(f"http://{self.address}", flush=True)  # noqa: T201 - nobody else knows the port
 
+    @property
+    def _has_policy(self) -> bool:
+        """Whether any graph, or the deployment, has a policy that somebody wrote."""
+        site = self.app.site
+        policies = [site.list_policy, *(each.policy for each in site.graphs.values())]
+        return any(each is not None and not isinstance(each.held, ReadersOnly) for each in policies)
+
     def _warn_of_no_policy(self) -> None:
-        policies = [each.policy for each in self.app.site.graphs.values()]
-        if any(each is not None and isinstance(each.held, ReadersOnly) for each in policies):
-            hint = "give --policy, or say --allow-writes-without-policy"
-            warn("without a policy, those with a token may only read", hint=hint)
+        for each in self.app.site.graphs.values():
+            if each.policy is not None and isinstance(each.policy.held, ReadersOnly):
+                hint = each.policy.held.hint
+                warn("without a policy, those with a token may only read", hint=hint)
+                return
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         log("stopping", running=self.app.admission.running)
@@ -364,7 +375,9 @@ def serve_studio(settings: Settings) -> None:
     """Serve a graph to the browser of this machine until a signal says stop, without a log."""
     logger.addHandler(logging.NullHandler())
     logger.propagate = False
-    server = Server(app_of(settings), settings)
+    app = app_of(settings)
+    check_free(settings.host, settings.port, option="--port")
+    server = Server(app, settings)
     with suppress(KeyboardInterrupt):
         server.run()
     _leave(server)
@@ -395,7 +408,10 @@ def serve(settings: Settings) -> None:
     sys.setswitchinterval(_SWITCH_SECONDS)
     if settings.worker is not None and settings.worker.is_back:
         os.nice(NICENESS)
-    server = Server(app_of(settings), settings)
+    app = app_of(settings)
+    if settings.worker is None:
+        check_free(settings.host, settings.port)
+    server = Server(app, settings)
     is_watched = _watch()
     for variable in (JSON, SINGLE):  # what this process starts need not know them
         os.environ.pop(variable, None)

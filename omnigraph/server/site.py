@@ -80,7 +80,7 @@ class ServedGraph:
         if self.policy is None:
             return True
         if action is Action.INVOKE_QUERY:
-            return actor is not None and self.policy.somewhere(actor, action)
+            return self.policy.may_invoke(actor, branch)
         named = {"target_branch": branch} if action.takes_target else {"branch": branch}
         # Not noted: nobody asked to do this.
         return self.policy.held.decide(Request(actor, action, **named)).allowed
@@ -88,9 +88,8 @@ class ServedGraph:
     def _refusal(self) -> Refusal:
         problem = self.problem
         reason = "it was not opened" if problem is None else refusal_of(problem).message
-        code = "graph_unavailable"
         message = f"the graph '{self.name}' is out of service: {reason}"
-        return Refusal(503, code, message, {"Retry-After": "10"})
+        return Refusal(503, "graph_unavailable", message, {"Retry-After": "10"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

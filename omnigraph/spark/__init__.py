@@ -11,7 +11,7 @@ job        a Spark job that reports how far it is, can be cancelled, and fails i
 origins    operations on frames that PySpark does not remember the line of
 interrupt  ctrl-C cancels the jobs of Spark and is then a KeyboardInterrupt, as always
 progress   what long work reports while it runs
-deadline   until when long work may run, and whether anybody still waits for it
+deadline   until when long work may run, what it may hold, and whether anybody waits for it
 connector  the types of Spark for the values of a graph, and how a session knows the source
 filters    the conditions of Spark that Lance decides just as Spark would
 defaults   the settings with which a cluster runs OmniGraph well, as a `spark-defaults.conf`

@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from omnigraph.errors import ConfigError, SparkError
+from omnigraph.errors import ConfigError, SparkError, hint_install
 from omnigraph.frozen import dataclass
 from omnigraph.spark.gateway import Gateway, find_reason, is_local, launch
 from omnigraph.spark.interrupt import Handler, cancel_on_interrupt, current_handler, leave
@@ -71,7 +71,7 @@ def session(settings: SparkSettings) -> "SparkSession":
         try:
             running = _start(settings)
         except ImportError as failed:
-            hint = _HINT if settings.remote is None else "`pip install omnigraph[connect]`"
+            hint = _HINT if settings.remote is None else hint_install("connect")
             raise SparkError(f"Spark cannot start: {failed}", hint=hint) from None
         _ours.append(running)
         atexit.register(stop)

@@ -16,11 +16,11 @@ finding    rows by words, by vector, and by what two versions of a table differ 
 indexes    the indexes that a table has, and how they are extended to new fragments
 fold       picks small and half-deleted fragments to rewrite, so that a growing table stays quick
 upkeep     rewrites fragments, and compares the files there are with those versions need
-evolve     versions of a table with columns renamed or added
+evolve     versions of a table with columns arranged anew or added, and without some indexes
 durable    flushes files on a local disk, so that they survive a power loss
 reach      keeps files that every user of the machine could change where only some can get at them
 failures   turns what Lance and the object store raise into errors of our own
 causes     why a store refused or did not answer, from what its client says, and what to do
-waiting    runs work that waits for a store, and gives up after a time limit
+waiting    runs work that waits for a store up to a limit, and none in a process that was forked
 steps      names each moment at which something became durable, so that a test can cut there
 """

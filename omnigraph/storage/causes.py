@@ -27,6 +27,9 @@ _HINTS = {
 }
 NO_ANSWER = "OMNIGRAPH_STORE_REQUEST_SECONDS says how long an answer is waited for"
 _AWAY = "check that the store runs, and AWS_ENDPOINT_URL_S3"
+# Where a key is asked for that no variable has: the service of a machine of AWS that has a role.
+_ROLES = "://169.254.169.254/"
+_NO_KEY = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; they are not both set"
 _DENIED = "check the key, its secret and its rights to the bucket"
 
 
@@ -69,6 +72,8 @@ def hint_of(text: str) -> str | None:
     code = code_of(text)
     if code is not None:
         return _HINTS.get(code)
+    if _ROLES in text:
+        return _NO_KEY
     if _TIMEOUT.search(text):
         return NO_ANSWER
     if "kind: Connect" in text:

@@ -75,6 +75,8 @@ class Copying:
     def _pieces(self, file: Stored, stopped: Event) -> Iterator[bytes]:
         """Iterate over the content of a file; requests are short, however large it is."""
         objects = self.source.objects
+        if not file.size and objects.find(file.path) is None:
+            raise _Vanished
         for start in range(0, file.size, PIECE):
             self.check()
             if stopped.is_set():

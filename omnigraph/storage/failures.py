@@ -31,9 +31,10 @@ class CommitContentionError(CommitRejectedError):
 
 
 class LingeringError(StorageError):
-    """A commit got no answer in time and may still be made by this process.
+    """It is unknown what became of a commit, and a later one does not tell.
 
-    Lance retries by itself and cannot be stopped, so a later commit does not rule this one out.
+    It got no answer in time and may still be made by this process: Lance retries by itself and
+    cannot be stopped. Or it was made so late that it may have undone what others did before it.
     """
 
 
@@ -47,7 +48,7 @@ def report_as(doing: str) -> Iterator[None]:
         yield
     except CommitConflictError as lost:
         raise CommitRejectedError(str(lost)) from lost
-    except (OSError, RuntimeError, ValueError, ObjectError) as failed:
+    except (OSError, RuntimeError, ValueError, KeyError, ObjectError) as failed:
         if _LOST in str(failed):
             raise CommitRejectedError(str(failed)) from failed
         if _CROWDED in str(failed):

@@ -59,6 +59,11 @@ def schema_path(digest: str) -> str:
     return f"{SCHEMAS}/{digest}.json"
 
 
+def manifest_path(path: str, version: int) -> str:
+    """Return the path of the Lance manifest of a version of a table."""
+    return f"{path}/_versions/{manifest_name(version)}"
+
+
 def manifest_name(version: int) -> str:
     """Return the file name of a version's Lance manifest, within the table's folder of versions."""
     if version & DETACHED:

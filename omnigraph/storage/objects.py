@@ -52,9 +52,13 @@ class Objects:
     store: ObjectStore
 
     @staticmethod
-    def at(root: str, is_local: bool, options: dict[str, str]) -> "Objects":
-        """Return the objects below a root; a missing local folder is created."""
-        return Objects(_open(root, is_local, tuple(sorted(options.items()))))
+    def at(root: str, is_local: bool, options: dict[str, str], account: str = "") -> "Objects":
+        """Return the objects below a root; a missing local folder is created.
+
+        A client takes what the options leave out from the variables of this process, and is kept:
+        `account` tells apart those of other variables.
+        """
+        return Objects(_open(root, is_local, tuple(sorted(options.items())), account))
 
     def create(self, path: str, data: bytes) -> bool:
         """Write a new object; False when one exists already, which is then left as it is."""
@@ -192,8 +196,12 @@ class Objects:
         rest = list(paths)
         with report_as("cannot delete files"):
             for first in range(0, len(rest), _PAGE):
-                with suppress(NotFoundError, FileNotFoundError):
-                    obstore.delete(self.store, rest[first : first + _PAGE])
+                page = rest[first : first + _PAGE]
+                try:
+                    obstore.delete(self.store, page)
+                except (NotFoundError, FileNotFoundError):
+                    for each in page:  # a disk stops at the first that is missing
+                        self.delete(each)
 
     def drop_empty(self, folders: Iterable[str]) -> None:
         """Remove those of some folders on a local disk that hold no file any more."""
@@ -232,6 +240,28 @@ class Objects:
             with suppress(StorageError):  # one request may get lost
                 return self._honours_create(f"{folder}/{uuid4().hex}")
         return self._honours_create(f"{folder}/{uuid4().hex}")
+
+    def stamp(self, folder: str) -> int:
+        """Return when a file that is written below a folder is said to be written, in µs."""
+        for _ in range(_MOST_PROBES):
+            path = f"{folder}/{uuid4().hex}"
+            try:
+                self.write(path, b"now")
+                found = self.find(path)
+            finally:
+                with suppress(StorageError):  # a cleanup removes what is left
+                    self._delete_alone(path)
+            if found is not None:  # a cleanup without a grace period takes it at once
+                return found.modified
+        raise StorageError(f"a file that was written to {folder} is not there")
+
+    def _delete_alone(self, path: str) -> None:
+        """Remove an object and not its folder: others may be about to write there."""
+        if not isinstance(self.store, LocalStore):
+            self.delete(path)
+            return
+        with report_as(f"cannot delete {path}"):
+            Path(self.store.prefix or "/", path).unlink(missing_ok=True)
 
     def _honours_create(self, path: str) -> bool:
         try:
@@ -289,7 +319,12 @@ class _ObjectReader(io.RawIOBase):
 
 
 @lru_cache(maxsize=64)
-def _open(root: str, is_local: bool, options: tuple[tuple[str, str], ...]) -> ObjectStore:
+def _open(
+    root: str,
+    is_local: bool,
+    options: tuple[tuple[str, str], ...],
+    account: str,  # noqa: ARG001 - another one needs another client
+) -> ObjectStore:
     with report_as(f"cannot open {root}"):
         if is_local:
             make_folder(Path(root))

@@ -14,11 +14,13 @@ from lance.fragment import FragmentMetadata
 from omnigraph.errors import StorageError
 from omnigraph.frozen import dataclass
 from omnigraph.schema.blobs import unpack_rows
+from omnigraph.storage import layout
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.fragments import (
     Addresses,
     Remains,
     deletion_of,
+    fragment_bytes,
     fragments_of,
     remove_at,
 )
@@ -83,9 +85,14 @@ class TablePlace:
     version: int
 
     def open(self) -> Table:
-        """Open the table; a process keeps what it has opened."""
+        """Open the table; a process keeps what it has opened.
+
+        It keeps no first versions, which are empty: after a restore, another table may have one of
+        the same name and number. Those with rows are detached, and their numbers are used once.
+        """
         options = tuple(sorted(self.store.options.items()))
-        tables = _tables(self.graph, self.store.root, self.store.is_local, options)
+        of = _kept_tables if self.version >= layout.DETACHED else _tables
+        tables = of(self.graph, self.store.root, self.store.is_local, options)
         return tables.open(self.path, self.version)
 
 
@@ -233,9 +240,9 @@ def count_rows(table: Table, fragments: frozenset[int]) -> int:
 
 def bytes_per_row(table: Table) -> int:
     """Return how many bytes a row takes in files, on average."""
-    metadata = [each.metadata for each in table.dataset.get_fragments()]
-    size = sum(file.file_size_bytes or 0 for each in metadata for file in each.files)
-    return int(size // max(sum(each.physical_rows for each in metadata), 1))
+    every = table.dataset.get_fragments()
+    rows = sum(each.physical_rows for each in every)
+    return sum(map(fragment_bytes, every)) // max(rows, 1)
 
 
 def covered_by(table: Table, spec: IndexSpec) -> frozenset[int] | None:
@@ -318,8 +325,10 @@ def _parts(due: DueSegment, rows: Mapping[int, int], most_rows: int) -> Iterator
         yield replace(due, fragments=tuple(taken))
 
 
-@lru_cache(maxsize=8)
 def _tables(graph: str, root: str, is_local: bool, options: tuple[tuple[str, str], ...]) -> Tables:
     tables = Tables(Store(root, is_local, dict(options)))
     tables.graph = graph
     return tables
+
+
+_kept_tables = lru_cache(maxsize=8)(_tables)

@@ -2,9 +2,12 @@
 
 import math
 import os
+import re
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import field
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import unquote
 from uuid import uuid4
@@ -16,11 +19,15 @@ from omnigraph.storage.objects import RETRIES, RETRY_SECONDS, WAITS, Objects
 from omnigraph.storage.reach import make_folder, warn_if_open
 
 _REMOTE = ("s3", "gs", "az")
+_CLOUDS = ("AWS_", "GOOGLE_", "AZURE_")
 CONNECT_SECONDS = "OMNIGRAPH_STORE_CONNECT_SECONDS"
 REQUEST_SECONDS = "OMNIGRAPH_STORE_REQUEST_SECONDS"
 RETRY_COUNT = "OMNIGRAPH_STORE_RETRIES"
 _REQUESTS_PER_COMMIT = 4
 _LONGEST_WAIT = 86_400.0
+# What Lance and the clients of buckets drop: the rest of the address, or the letter itself.
+_DROPPED = re.compile(r"[?#\x00-\x1f\x7f]")
+_ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _ENDPOINT, _ALLOW_HTTP = "aws_endpoint", "allow_http"
 _S3_OPTIONS = {
     "aws_region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
@@ -43,6 +50,8 @@ class Store:
     is_local: bool
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     environment: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    # A digest of the variables with which the clients of a bucket were configured.
+    account: str = field(default="", repr=False, compare=False)
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -51,7 +60,7 @@ class Store:
 
     @property
     def objects(self) -> Objects:
-        return Objects.at(self.root, self.is_local, dict(self.options))
+        return Objects.at(self.root, self.is_local, dict(self.options), self.account)
 
     @property
     def commit_seconds(self) -> float:
@@ -62,6 +71,15 @@ class Store:
     def uri(self, path: str) -> str:
         """Return the full address of a path below the root."""
         return f"{self.root}/{path}"
+
+    def now(self) -> int:
+        """Return the time in microseconds by the clock that says when files were written.
+
+        How old something is follows from it: the clock of this machine may be wrong, or was. A file
+        is written to see it. Buckets cut it to the second, in which this machine's is believed.
+        """
+        second = self.objects.stamp(layout.ASIDE)
+        return min(max(time.time_ns() // 1_000, second), second + 1_000_000)
 
     def check(self) -> None:
         """Raise StoreError unless the store refuses to create what exists already."""
@@ -98,15 +116,8 @@ def store_at(uri: str | os.PathLike[str], environment: Mapping[str, str] | None 
     text = os.fspath(uri)
     scheme, separator, rest = text.partition("://")
     scheme = scheme.lower()
-    if not separator:
-        return Store(_absolute(text), is_local=True)
-    if scheme == "file":
-        host, _, path = rest.partition("/")
-        if host not in ("", "localhost") or not path:
-            raise StoreError(
-                f"{text}: a file URI names a path and no host", hint="write file:///path"
-            )
-        return Store(_absolute(unquote(f"/{path}")), is_local=True)
+    if not separator or scheme == "file":
+        return Store(_without_links(local_path(text)), is_local=True)
     if scheme in ("http", "https"):
         hint = "a server is reached with its own client, not as a store"
         raise StoreError(f"{text}: HTTP is not a store", hint=hint)
@@ -115,18 +126,72 @@ def store_at(uri: str | os.PathLike[str], environment: Mapping[str, str] | None 
         raise StoreError(f"{text}: unknown kind of store '{scheme}'", hint=hint)
     if not rest.partition("/")[0]:
         raise StoreError(f"{text}: the URI names no bucket", hint=f"write {scheme}://bucket/path")
+    root = f"{scheme}://{rest.rstrip('/')}"
+    _check_spelling(root)
     variables = os.environ if environment is None else environment
     options = _waits(variables) | (_s3_options(variables) if scheme == "s3" else {})
-    return Store(f"{scheme}://{rest.rstrip('/')}", is_local=False, options=options)
+    return Store(root, is_local=False, options=options, account=_account())
 
 
-def _absolute(path: str) -> str:
+def _account() -> str:
+    """Return what differs when the variables of a cloud do, and tells nothing about them."""
+    known = sorted(each for each in os.environ.items() if each[0].startswith(_CLOUDS))
+    return sha256(repr(known).encode()).hexdigest()
+
+
+def local_path(text: str) -> str:
+    """Return the absolute path that a path or a `file://` URI names, with its links."""
+    _, separator, rest = text.partition("://")
+    path = _path_of(text, rest) if separator else text
     if not path or "\0" in path:
         raise StoreError("the path of the graph is empty or holds a null character")
     try:
         return str(Path(path).expanduser().absolute())
     except RuntimeError as failed:
         raise StoreError(f"{path}: {failed}") from None
+
+
+def _without_links(path: str) -> str:
+    """Return a path with its links resolved, so that a handle stays with the graph that it opened.
+
+    When a link is changed, Lance follows it at once, and a client that is open does not.
+    """
+    try:
+        return str(Path(path).resolve())
+    except (RuntimeError, ValueError) as failed:  # links in a ring, or no file can be so called
+        raise StoreError(f"{path}: {failed}") from None
+
+
+def _path_of(uri: str, rest: str) -> str:
+    host, _, path = rest.partition("/")
+    if host not in ("", "localhost") or not path:
+        raise StoreError(f"{uri}: a file URI names a path and no host", hint="write file:///path")
+    return unquote(f"/{path}")
+
+
+def _check_spelling(uri: str) -> None:
+    """Raise StoreError for the address of a bucket that is not read by all in one way.
+
+    Lance and the clients drop parts of it and decode others, each at another place. Then what is
+    put to one object is looked for at another, and two spellings of a graph are two graphs.
+    """
+    scheme, _, rest = uri.partition("://")
+    bucket, *folders = rest.split("/")
+    dropped, escape = _DROPPED.search(rest), _ESCAPE.search(rest)
+    if {"@", ":"} & {*bucket}:
+        found, hint = "'@' or ':' in the name of the bucket", "a login belongs into the variables"
+    elif dropped is not None:
+        found, hint = repr(dropped[0]), "choose a name without it"
+    elif escape is not None:
+        found, hint = f"'{escape[0]}'", f"write the letters themselves: {unquote(uri)}"
+    elif {"", ".", ".."} & {*folders}:
+        found, hint = "an empty folder, '.' or '..'", "write the path from the bucket on"
+    elif rest.endswith(" "):
+        found, hint = "a space at its end", "choose a name without it"
+    else:
+        return
+    # The address is not shown: a login or a signature may be part of it.
+    raise StoreError(f"an address {scheme}:// cannot hold {found}", hint=hint)
 
 
 def _waits(variables: Mapping[str, str]) -> dict[str, str]:

@@ -200,7 +200,7 @@ class Table:
     ) -> pa.Table:
         """Return the rows that meet a condition."""
         with report_as(f"cannot read {self.path}"):
-            if where is None or takes_conditions(self.schema):
+            if where is None or self.takes_conditions:
                 return unpack_rows(self.dataset.to_table(columns=_listed(columns), filter=where))
             found = self.dataset.to_table().filter(where)
             return unpack_rows(found if columns is None else found.select(list(columns)))

@@ -30,10 +30,12 @@ from omnigraph.storage.forward import (
     blank_manifests,
     look_again,
     mark_of,
+    moment,
     newest_local,
     newest_named,
     newest_since,
     sighting,
+    sighting_after,
 )
 from omnigraph.storage.fragments import data_files, fragment_bytes, version_files
 from omnigraph.storage.indexes import IndexSpec, create_index
@@ -42,7 +44,7 @@ from omnigraph.storage.near.workbench import Workbench, workbench
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store
 from omnigraph.storage.table import BLOB_FILES, Table, fold_operation
-from omnigraph.storage.waiting import LateError, within
+from omnigraph.storage.waiting import LateError, refuse_fork, within
 
 _Made = TypeVar("_Made")
 
@@ -57,6 +59,8 @@ _METADATA_CACHE_BYTES = 2 << 20
 _LARGE_TABLE_ROWS = 500_000
 _LARGE_INDEX_CACHE_BYTES = 32 << 20
 _MOST_FLUSHED = 20_000
+# Files that are written again under the same name.
+_REPLACED = {layout.SCHEMA_SOURCE, layout.SCHEMA_IR}
 _MOST_INDEX_ATTEMPTS = 1_000
 _MOST_MANIFESTS, _LARGE_MANIFEST = 64, 256 << 10
 # A fold of more bytes takes several times as much memory, once in thousands of commits.
@@ -72,6 +76,7 @@ class Tables:
     """
 
     def __init__(self, store: Store, *, durable: bool = True) -> None:
+        refuse_fork()
         self.store = store
         self.durable = durable
         self._flushed: set[str] = set()
@@ -88,6 +93,8 @@ class Tables:
         self._newest: OrderedDict[str, tuple[Sighting, Table]] = OrderedDict()
         # The manifests of versions in a bucket that this process made, by path and version.
         self._manifests: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+        # How often a moving table was not, or perhaps not, the one that was seen before.
+        self.forgotten = 0
         self._lock = threading.Lock()
 
     def open(self, path: str, version: int, *, rows: int = 0) -> Table:
@@ -232,6 +239,7 @@ class Tables:
 
         Forgets what was cached of a table that somebody removed and created again.
         """
+        refuse_fork()
         with self._lock:
             known = self._newest.get(path)
         seen = None if known is None else self._look_again(path, known[0])
@@ -377,7 +385,7 @@ class Tables:
             sync(Path(self.store.root), fresh, self._named)
         if len(self._flushed) > _MOST_FLUSHED:
             self._flushed.clear()
-        self._flushed |= fresh
+        self._flushed |= fresh - _REPLACED
         self._named |= {folder for path in fresh for folder in _lasting(path)}
 
     def sync_table(self, table: Table) -> None:
@@ -495,13 +503,15 @@ class Tables:
         """Return the newest version of a table; None when it is not the table that was seen."""
         if self.store.is_local:
             return look_again(self.store, path, seen)
+        with self._lock:
+            content = self._manifests.get((path, seen.version))
         with report_as(f"cannot open {path}"):
-            version = newest_since(self.store, path, seen)
-        return None if version is None else seen.moved(version)
+            return newest_since(self.store, path, seen, content)
 
     def _found(self, path: str) -> Table | None:
         """Open the newest version of a table about which nothing is known (any more)."""
         self._forget(path)
+        now = moment()
         version = newest_local(self.store, path) if self.store.is_local else self._listed(path)
         if version is None:
             return None
@@ -510,7 +520,7 @@ class Tables:
         table = self.open(path, version)
         if mark is not None:
             with self._lock:
-                self._newest[path] = sighting(table.version, mark), table
+                self._newest[path] = sighting(table.version, mark, now), table
                 while len(self._newest) > _MOST_NEWEST:
                     self._newest.popitem(last=False)
         return table
@@ -519,7 +529,7 @@ class Tables:
         """Return the mark of a version's manifest; from a bucket, with the manifest itself."""
         if self.store.is_local:
             return mark_of(self.store, path, version)
-        found = self.store.objects.marked(f"{path}/_versions/{layout.manifest_name(version)}")
+        found = self.store.objects.marked(layout.manifest_path(path, version))
         bench = None if found is None else workbench(self.store.objects, path)
         if found is not None and bench is not None:
             with report_as(f"cannot open {path} at version {version}"):
@@ -536,7 +546,8 @@ class Tables:
         with self._lock:
             known = self._newest.get(table.path)
             if known is not None and known[0].version <= table.version:
-                self._newest[table.path] = seen or known[0].moved(table.version), table
+                seen = seen or sighting_after(self.store, table.path, known[0], table.version)
+                self._newest[table.path] = seen, table
                 if known[1].version < table.version:
                     # A version of the manifest has the head of every branch, so the handles of
                     # old ones would be most of what a process holds.
@@ -544,12 +555,24 @@ class Tables:
         return table
 
     def _forget(self, path: str) -> None:
-        """Forget every version of a table, also what Lance caches of it by path and version."""
+        """Forget every version of a table, also what Lance caches of it by path and version.
+
+        Of one that was known, forget the others too: the tables that its versions name may have
+        been made again, with other columns, under the same names.
+        """
         with self._lock:
             if self._newest.pop(path, None) is not None:
+                self.forgotten += 1
+                self._flushed.clear()  # files of these names may have been written again
+                self._named.clear()
                 self._session = _new_session()
                 self._large_session = _new_session(_LARGE_INDEX_CACHE_BYTES)
+                self._large.clear()
+                self._handles.clear()
+                self._manifests.clear()
             self._drop_handles(path)
+            for key in [each for each in self._manifests if each[0] == path]:
+                del self._manifests[key]
 
     def _drop_handles(self, path: str) -> None:
         for key in [each for each in self._handles if each[0] == path]:
@@ -557,7 +580,7 @@ class Tables:
 
 
 def _version_file(table: Table) -> str:
-    return f"{table.path}/_versions/{layout.manifest_name(table.version)}"
+    return layout.manifest_path(table.path, table.version)
 
 
 def _lasting(path: str) -> tuple[str, ...]:

@@ -1,12 +1,17 @@
-"""Waiting: runs work that waits for a store, and gives up after a time limit."""
+"""Waiting: runs work that waits for a store up to a limit, and none in a forked process."""
 
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextvars import copy_context
 from typing import TypeVar
 
+from omnigraph.errors import InputError
+
 _Found = TypeVar("_Found")
+# The process that used Lance first.
+_first: list[int] = []
 
 
 class LateError(Exception):
@@ -33,3 +38,17 @@ def within(seconds: float, work: Callable[[], _Found]) -> _Found:
     if not ended:
         raise LateError
     return done.result()
+
+
+def refuse_fork() -> None:
+    """Note that this process uses Lance; raise InputError when it was forked from one that did.
+
+    The threads that do Lance's work are not in a child, so that a write would wait for ever.
+    """
+    if not _first:
+        _first.append(os.getpid())
+    if _first[0] != os.getpid():
+        raise InputError(
+            "this process was started by fork, from one that had opened a graph",
+            hint="start processes by spawn, not by fork",
+        )

@@ -1,5 +1,6 @@
 """Cursor: a position in the tokens of a text, with look-ahead; both parsers extend it."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn, TypeVar
@@ -17,6 +18,9 @@ MOST_INTEGER = 2**64 - 1
 T = TypeVar("T")
 
 
+_FILE_NAME = re.compile(r"[^\n{}]{1,200}\.(?:gq|pg)")
+
+
 class Unparsable(Exception):
     """Unwinds to the next declaration; its problem is already reported."""
 
@@ -26,6 +30,7 @@ class Cursor:
 
     def __init__(self, source: Source, problems: Problems, syntax: Code, cap: Code) -> None:
         self.problems = problems
+        self._source = source
         self._syntax = syntax
         self._cap = cap
         self._tokens = tokenize(source, syntax, problems)
@@ -80,6 +85,8 @@ class Cursor:
     def fail_expecting(self, what: str, hint: str | None = None) -> NoReturn:
         """Report what was found where `what` was expected."""
         token = self.token
+        if self._at == 0 and hint is None:
+            hint = _file_hint(self._source)
         self.fail(token.span, f"expected {what}, found {token.describe()}", hint)
 
     def fail(self, span: Span, message: str, hint: str | None = None) -> NoReturn:
@@ -191,3 +198,10 @@ class Cursor:
         if value in (float("inf"), float("-inf")):
             self.fail(token.span, "this number is too large for 64 bits")
         return value
+
+
+def _file_hint(source: Source) -> str | None:
+    """Return what to do where the name of a file is given as a text; the text alone tells."""
+    if source.name not in ("<query>", "<schema>") or not _FILE_NAME.fullmatch(source.text):
+        return None
+    return f"if it is the name of a file, pass Path('{source.text}'), or its text"

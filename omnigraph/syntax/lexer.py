@@ -17,10 +17,13 @@ _TOKEN = re.compile(
     | (?P<int>    [0-9]++ )
     | (?P<string> "(?:[^"\\]|\\[\s\S])*+" )
     | (?P<sign>   -> | <= | >= | != | \.\. | /(?!\*) | [{}()\[\]:,.=<>|@?+*%-] )
+    | (?P<single> '(?:[^'\\\n]|\\.)*+' )
     | (?P<bad>    \#[^\n]*+ | [\s\S] )
     """,
     re.VERBOSE,
 )
+
+_LONGEST_SHOWN = 40
 
 END = "end"
 COMMENT = "comment"
@@ -57,6 +60,9 @@ def tokenize(source: Source, code: Code, problems: Problems) -> list[Token]:
         if kind == "bad":
             if not _report_bad(source.text, start, code, problems):
                 break
+        elif kind == "single":
+            problems.report(code, Span(start, end), "unexpected single quotes", _double(text))
+            tokens.append(Token("string", f'"{_plain(text)}"', start, end))
         elif kind == "sign":
             tokens.append(Token(text, text, start, end))
         else:
@@ -106,6 +112,22 @@ def _report_bad(text: str, start: int, code: Code, problems: Problems) -> bool:
         hint = "comments are // to the end of the line, or /* … */"
         problems.report(code, span, "'#' does not start a comment", hint)
         return problems.total < MOST_PROBLEMS
+    if char == "'":
+        problems.report(code, span, "unexpected single quote", _double(""))
+        return problems.total < MOST_PROBLEMS
     name = f"'{char}'" if char.isprintable() else f"U+{ord(char):04X}"
     problems.report(code, span, f"unexpected character {name}")
     return problems.total < MOST_PROBLEMS
+
+
+def _double(text: str) -> str:
+    """Return the hint for a text in single quotes."""
+    inner = text[1:-1]
+    is_short = 0 < len(inner) <= _LONGEST_SHOWN and _plain(text) == inner
+    shown = inner if is_short else "…"
+    return f'texts are in double quotes: "{shown}"'
+
+
+def _plain(text: str) -> str:
+    """Return what is between single quotes, without what would be special in double ones."""
+    return text[1:-1].replace('"', "'").replace("\\", "/")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.errors import ConfigError, OmniGraphError
+from omnigraph.errors import ConfigError, OmniGraphError, hint_install
 from omnigraph.telemetry.spans import Attributes, Kind, watch
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _ENDPOINTS = (
     "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
 )
 _HTTP = ("http.request.method", "http.route", "http.response.status_code", "error.type")
-_INSTALL = "pip install 'omnigraph[telemetry]' opentelemetry-exporter-otlp"
+_INSTALL = hint_install("telemetry", "opentelemetry-exporter-otlp")
 
 
 def is_asked_for(variables: Mapping[str, str]) -> bool:

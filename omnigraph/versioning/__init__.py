@@ -17,6 +17,7 @@ operations       looks up what an operation id led to before, and refuses it for
 writes           a change as data: the steps for each table, and staging them as unseen versions
 publish          turns a staged change into a commit, for all tables at once, by one flip
 unknown_outcome  reports failures after a change was made, without denying the change
+once             makes what is made once, and denies nothing that was made when the store fails
 branches         creates, moves and removes branch heads, each by one flip
 tags             names for commits, each kept as a system branch that never moves
 schema_lock      one schema change of a graph at a time, marked by a system branch

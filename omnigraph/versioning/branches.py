@@ -16,7 +16,16 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.manifest.manifest import Manifest
-from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalize_name
+from omnigraph.versioning.names import (
+    MAIN,
+    TAG,
+    fold,
+    is_system,
+    new_branch_name,
+    no_place,
+    normalize_name,
+)
+from omnigraph.versioning.publish import sync_flip
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.turns.flip_turn import flip_turn
 from omnigraph.versioning.ulid import is_ulid
@@ -149,7 +158,10 @@ def _start(repository: Repository, name: str, source: str, at: Table) -> Head:
     if is_ulid(source):
         commit = repository.commit(source, at)
         return Head(name, commit.id, commit.version, 0)
-    head = repository.manifest.head(repository.head_name(source, at), at)
+    try:
+        head = repository.manifest.head(repository.head_name(source, at), at)
+    except BranchNotFoundError as missing:
+        raise no_place(source, missing.hint) from None
     return Head(name, head.commit, head.version, head.fragment)
 
 
@@ -177,8 +189,6 @@ def _flip(
                 flipped = _flip_once(repository, at, wanted)
         except CommitRejectedError:
             continue
-        from omnigraph.versioning.publish import sync_flip
-
         reached("branch flipped")
         sync_flip(repository, flipped, "the change")
         return wanted

@@ -49,7 +49,7 @@ class TableState:
     @property
     def manifest(self) -> str:
         """The path of the version's Lance manifest, the file that lists what it consists of."""
-        return f"{self.path}/_versions/{layout.manifest_name(self.version)}"
+        return layout.manifest_path(self.path, self.version)
 
 
 @dataclass(frozen=True, slots=True)

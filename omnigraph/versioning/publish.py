@@ -23,6 +23,7 @@ from omnigraph.versioning.names import MAIN, TAG, normalize_name
 from omnigraph.versioning.operations import find_repeated
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.turns.flip_turn import flip_turn
+from omnigraph.versioning.ulid import is_ulid
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 from omnigraph.versioning.writes import Adopt, Staged
 
@@ -58,10 +59,9 @@ def publish(
 
 def head_moved(branch: str, expected: str, actual: str) -> HeadMovedError:
     """Return the error that a branch does not stand where it was expected."""
-    return HeadMovedError(
-        f"'{branch}' stands at {actual}, not at {expected}",
-        hint="read again and repeat the change",
-    )
+    is_whole = is_ulid(expected)
+    hint = "read again and repeat the change" if is_whole else "'expect' takes a whole commit id"
+    return HeadMovedError(f"'{branch}' stands at {actual}, not at {expected}", hint=hint)
 
 
 def sync_flip(
@@ -133,7 +133,9 @@ class _Attempt:
         """
         if self.staged.write_set.operation_id is not None:
             return at
-        names = (self.branch, *others)
+        # Of a new branch, no tag of its name may have come either: it reserves a key until `at`.
+        namesake = (TAG + self.branch,) if self.staged.write_set.creates_branch else ()
+        names = (self.branch, *others, *namesake)
         needs_old, manifest = self._needs_old, self.repository.manifest
         newest = manifest.latest(at)
         has_moved = manifest.has_moved(names, at, newest, needs_old=needs_old)
@@ -235,7 +237,7 @@ class _Attempt:
         manifest = self.repository.manifest
         at = manifest.newest()
         while current.parent is not None:
-            parent = manifest.commits([current.parent], at)[current.parent]
+            parent = manifest.recorded(current.parent, at)
             moved = _version(parent.tables, key) != _version(current.tables, key)
             if moved and current.kind is not CommitKind.PHYSICAL:
                 return False

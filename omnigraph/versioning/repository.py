@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import NoReturn, cast
 
 from omnigraph.errors import (
+    BranchNotFoundError,
     CommitCleanedError,
-    CommitNotFoundError,
     GraphExistsError,
     InputError,
     OmniGraphError,
-    OutcomeUnknownError,
     ReadOnlyError,
     SchemaEditedError,
     SchemaIrError,
@@ -41,15 +40,19 @@ from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.manifest.format import check_format, migrate
 from omnigraph.versioning.manifest.manifest import Manifest, last_cleanup
 from omnigraph.versioning.manifest.records import first_commit, new_manifest
-from omnigraph.versioning.names import MAIN, TAG, normalize_name
+from omnigraph.versioning.names import MAIN, TAG, no_commit, no_place, normalize_name
+from omnigraph.versioning.once import make_new
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import Clock, is_ulid
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 _MOST_ATTEMPTS = 1_000
 _MOST_PINNED = 64
+# One of thirty types takes about 100 kB.
+_MOST_CATALOGS = 64
 _FEW_TYPES, _CREATED_TOGETHER = 16, 16
 _COMPLETED_LATER = "opening the graph for writing completes it"
+_TAKEN = "load into it, or name another place"
 _LOOK = "open it to see whether it was made"
 
 
@@ -93,10 +96,16 @@ class Repository:
             pinned = self._pinned = _Pinned(at)
         found = pinned.snapshots.get(target)
         if found is None:
-            found = self.pin(self.manifest.head_commit(self.head_name(target, at), at))
+            found = self.pin(self._head_commit(target, at))
             if len(pinned.snapshots) < _MOST_PINNED:
                 pinned.snapshots[target] = found
         return found
+
+    def _head_commit(self, target: str, at: Table) -> Commit:
+        try:
+            return self.manifest.head_commit(self.head_name(target, at), at)
+        except BranchNotFoundError as missing:
+            raise no_place(target, missing.hint) from None
 
     def note_head(self, branch: str, commit: Commit, at: Table) -> None:
         """Note where a branch stands in a version of the manifest that was just made.
@@ -124,7 +133,7 @@ class Repository:
         at = self.manifest.newest() if at is None else at
         found = self.manifest.commits([commit_id], at).get(commit_id)
         if found is None or not self.manifest.is_published(commit_id, at):
-            raise CommitNotFoundError(f"no commit '{commit_id}'")
+            raise no_commit(commit_id)
         return found
 
     def pin(self, commit: Commit) -> Snapshot:
@@ -136,7 +145,7 @@ class Repository:
         at = self.manifest.newest() if at is None else at
         if not last_cleanup(at):
             return
-        commit = self.manifest.commits([commit_id], at)[commit_id]
+        commit = self.manifest.recorded(commit_id, at)
         if self.manifest.is_cleaned(commit, at):
             raise CommitCleanedError(
                 f"commit {commit_id} was cleaned up: it is in the log, but its rows are gone",
@@ -151,6 +160,8 @@ class Repository:
             found = decode_catalog(_read_schema(self.store, digest)["ir"])
             with self._lock:
                 self._catalogs[digest] = found
+                while len(self._catalogs) > _MOST_CATALOGS:
+                    del self._catalogs[next(iter(self._catalogs))]
         return found
 
     def schema_source(self, digest: str) -> str:
@@ -175,8 +186,9 @@ class Repository:
 
     def refuse_edited(self, source: bytes | None) -> None:
         """Raise SchemaEditedError for a schema file with a text that the graph never had."""
-        # A schema change may have been interrupted before the files were written.
-        if source is not None and not self._had_schema(source.decode(errors="replace")):
+        # A schema change may have been interrupted before the files were written, and a power loss
+        # leaves one empty that was not flushed.
+        if source and not self._had_schema(source.decode(errors="replace")):
             raise SchemaEditedError(
                 f"{self.store.uri(layout.SCHEMA_SOURCE)} differs from the schema of the graph",
                 hint="move your text elsewhere and apply it with omnigraph schema apply",
@@ -255,7 +267,7 @@ def create(
     store = store_at(uri)
     tables, clock = Tables(store, durable=durable), clock or Clock()
     if tables.newest(layout.MANIFEST) is not None:
-        raise GraphExistsError(f"there is a graph at {store.root} already")
+        raise GraphExistsError(f"there is a graph at {store.root} already", hint=_TAKEN)
     store.check()
     tables.clear_blank(layout.MANIFEST)
     digest = write_schema(store, catalog, source)
@@ -284,19 +296,20 @@ def create(
 def _begin(repository: Repository, first: Commit) -> None:
     """Create the manifest, which makes it a graph; a later failure cannot undo that."""
     tables, root = repository.tables, repository.store.root
-    try:
-        made = tables.create_exclusively(layout.MANIFEST, new_manifest(first))
-    except StorageError as failed:
-        unsure = f"the store failed while making the graph at {root}: {failed.message}"
-        with unknown_outcome(unsure, _LOOK):
-            newest = tables.newest(layout.MANIFEST)
-            made = newest is not None and first_commit(newest) == first.id
-        if not made and repository.store.is_local:
-            raise
-        if not made:  # the request may still be under way
-            raise OutcomeUnknownError(unsure, hint=_LOOK) from failed
-    if not made:
-        raise GraphExistsError(f"there is a graph at {root} already")
+
+    def is_made() -> bool:
+        newest = tables.newest(layout.MANIFEST)
+        return newest is not None and first_commit(newest) == first.id
+
+    is_new = make_new(
+        repository.store,
+        lambda: tables.create_exclusively(layout.MANIFEST, new_manifest(first)),
+        is_made,
+        f"making the graph at {root}",
+        _LOOK,
+    )
+    if not is_new:
+        raise GraphExistsError(f"there is a graph at {root} already", hint=_TAKEN)
     repository.manifest.remember(first)
     reached("manifest created")
     with unknown_outcome(f"the graph at {root} was made but not completed", _COMPLETED_LATER):

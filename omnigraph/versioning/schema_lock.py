@@ -6,7 +6,7 @@ that a crash left behind is simply taken over.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from omnigraph.errors import BranchExistsError, BranchNotFoundError, OmniGraphError
@@ -21,10 +21,17 @@ _PAUSE_SECONDS = 0.02
 
 
 @contextmanager
-def schema_lock(repository: Repository, lease: float = LEASE_SECONDS) -> Iterator[None]:
-    """Keep others from changing the schema within the block; waits for whoever is changing it."""
+def schema_lock(
+    repository: Repository,
+    lease: float = LEASE_SECONDS,
+    check: Callable[[], None] = lambda: None,
+) -> Iterator[None]:
+    """Keep others from changing the schema within the block; waits for whoever is changing it.
+
+    `check` is called while it waits, and raises when the change was cancelled or is too late.
+    """
     repository.check_writable()
-    _acquire(repository, lease)
+    _acquire(repository, lease, check)
     reached("schema locked")
     try:
         yield
@@ -35,10 +42,11 @@ def schema_lock(repository: Repository, lease: float = LEASE_SECONDS) -> Iterato
             delete_system_branch(repository, SCHEMA_LOCK)
 
 
-def _acquire(repository: Repository, lease: float) -> None:
+def _acquire(repository: Repository, lease: float, check: Callable[[], None]) -> None:
     seen: Head | None = None
     since = time.monotonic()
     while True:
+        check()
         try:
             create_system_branch(repository, SCHEMA_LOCK)
             return

@@ -5,11 +5,7 @@ from contextlib import suppress
 from dataclasses import field, replace
 from typing import Generic, TypeAlias, TypeVar
 
-from omnigraph.errors import (
-    ExpectedVersionMismatchError,
-    HeadMovedError,
-    OmniGraphError,
-)
+from omnigraph.errors import ExpectedVersionMismatchError, HeadMovedError
 from omnigraph.frozen import dataclass
 from omnigraph.telemetry.spans import BRANCH, COMMIT_ID, Kind, note, span
 from omnigraph.versioning.attempts import attempts
@@ -165,8 +161,8 @@ def _extend(repository: Repository, before: Snapshot, commit: Commit) -> None:
     """Update the caches that are derived from tables by a small commit, for the next read."""
     if repository.extend is None or commit.parent != before.commit.id:
         return
-    # The commit is made; if this fails, the next read computes the caches anew.
-    with suppress(OmniGraphError):
+    # The commit is made; if this fails, whatever it is, the next read computes the caches anew.
+    with suppress(Exception):
         repository.extend(before, repository.pin(commit))
 
 

@@ -12,6 +12,7 @@ filling   fills `@embed` properties with vectors of the text beside them
 reads     the rows that a change depends on, and whether they moved since it was planned
 validate  checks a changed graph against its schema, at a cost that grows with the change
 checked   a draft that breaks no rule, as the writes of one commit
+unseen    what broke a rule, as it is told to those who may not read the branch
 counts    how many rows a change inserted, updated, deleted and found unchanged
 receipt   what a change did
 noted     what a commit keeps of its change for when it is repeated, and the receipt made of it

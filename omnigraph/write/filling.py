@@ -63,6 +63,14 @@ class VectorFiller:
                 used += [] if model is None else [(item.identity, model)]
         return batch, tuple(used)
 
+    def filled_rows(self, stored: StoredType, rows: pa.Table) -> tuple[pa.Table, Models]:
+        """Return some rows with a vector for every text that has none, and the models of these."""
+        batches = rows.combine_chunks().to_batches()
+        filled = [self.filled(stored, batch) for batch in batches]
+        made = [batch for batch, _ in filled]
+        models = join_models((), *(used for _, used in filled))
+        return pa.Table.from_batches(made) if made else rows, models
+
     def _vectors(
         self, item: Property, batch: pa.RecordBatch, due: np.ndarray, known: str | None
     ) -> tuple[pa.Array, str | None]:

@@ -213,10 +213,12 @@ class _StatementRunner:
         """Return the ids of the rows that meet a condition, as the draft leaves them."""
         change = self.draft.change(stored.name)
         own = change.rows.filter(self._holds(stored, change.rows, where))["id"].combine_chunks()
-        found = [own]
+        found, hidden = [own], change.hidden
         for batch in self._candidates(stored, where):
-            ids = batch["id"].filter(self._holds(stored, batch, where))
-            found.append(ids.filter(pc.invert(pc.is_in(ids, value_set=change.hidden))))
+            # A condition may have no value for what an earlier statement replaced.
+            gone = pc.is_in(batch["id"], value_set=hidden)
+            left = batch.filter(pc.invert(gone)) if gone.true_count else batch
+            found.append(left["id"].filter(self._holds(stored, left, where)))
         return pa.concat_arrays(found)
 
     def _rows(self, stored: StoredType, where: Predicate) -> pa.Table:

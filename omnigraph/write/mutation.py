@@ -1,18 +1,21 @@
 """Mutation: publishes a mutation as one commit, or changes nothing."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 
 import pyarrow as pa
 
 from omnigraph.data.derived.topology import Topology
+from omnigraph.errors import OmniGraphError
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Delete, Update
 from omnigraph.query.plan import FromMatch, MutationPlan, ReadPlan, types_gone_through
 from omnigraph.read.answer import answer
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import PlanRequest
+from omnigraph.versioning.operations import find_operation
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
@@ -36,8 +39,9 @@ def publish_mutation(
     with everything that is wrong, and then nothing is visible.
     """
     repository.check_writable()
+    asked = None
     if intent.operation_id is not None:
-        asked = compile_on(repository.snapshot(intent.branch))
+        asked = _asked(repository, compile_on, intent)
         intent = replace(intent, request=_digest(*asked, intent))
 
     def propose(snapshot: Snapshot) -> Proposal[tuple[MutationPlan, RowCounts]]:
@@ -49,11 +53,31 @@ def publish_mutation(
     if done.finding is not None:
         plan, counts = done.finding
         return receipt(plan.name, counts, intent, done.commit)
-    plan, _ = compile_on(repository.snapshot(intent.branch))
+    assert asked is not None  # only what has an operation id was done before
     # Release 0.1 notes no counts.
     found = noted(intent, done.commit)
     earlier = None if found is None else RowCounts.from_json(found)
-    return receipt(plan.name, earlier, intent, done.commit)
+    return receipt(asked[0].name, earlier, intent, done.commit)
+
+
+def _asked(
+    repository: Repository,
+    compile_on: Callable[[Snapshot], tuple[MutationPlan, PlanRequest]],
+    intent: Intent,
+) -> tuple[MutationPlan, PlanRequest]:
+    """Compile a change that may be a repeated one.
+
+    The schema may have lost what it names since: then it is compiled for that of its first time.
+    """
+    try:
+        return compile_on(repository.snapshot(intent.branch))
+    except OmniGraphError:
+        earlier = find_operation(repository, intent.operation_id, intent.actor)
+        if earlier is None:
+            raise
+        with suppress(OmniGraphError):
+            return compile_on(repository.pin(earlier))
+        raise
 
 
 @dataclass(frozen=True, slots=True)

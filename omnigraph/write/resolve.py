@@ -210,6 +210,7 @@ class _Repointing:
         rows = pa.concat_tables([standing, moved])
         stood = standing.num_rows
         groups = [each for each in _groups(self.edge, rows) if each[-1] >= stood]
+        self._refuse_bridges(rows, groups, stood)
         touched = pa.array([place for group in groups for place in group])
         joined = _join(self.edge, rows, groups, self._orders(groups, stood))
         batch = joined.combine_chunks().to_batches()[0]
@@ -218,6 +219,18 @@ class _Repointing:
         self.draft.put(self.edge.name, joined)
         folded = len(touched) - len(groups)
         return moved.num_rows - folded, folded
+
+    def _refuse_bridges(self, rows: pa.Table, groups: list[Order], stood: int) -> None:
+        """Raise InputError where edges that stand beside each other would become one."""
+        for group in groups:
+            stand = [place for place in group if place < stood]
+            if len(stand) > 1:
+                src, dst = (shorten(rows[end][stand[0]].as_py()) for end in ("src", "dst"))
+                several = f"{len(stand)} edges {self.edge.name} from '{src}' to '{dst}'"
+                raise InputError(
+                    f"an edge of '{shorten(self.asked.duplicate)}' breaks rules with {several}",
+                    hint="change or delete that edge first",
+                )
 
     def _moved(self) -> pa.Table:
         """Return the edges of the duplicate, with ends at the other node, by their ids."""

@@ -1,6 +1,7 @@
 """Validate: checks a changed graph against its schema, at a cost that grows with the change."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
@@ -35,17 +36,41 @@ class Verdict:
         return frozenset(each.key for each in self.reads)
 
 
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """Committed rows that break a rule which the snapshot did not have when they were written.
+
+    They break it after a change too, unless that mends it. The `unfit` break it by themselves.
+    `repeated` has the ids of all rows that share a unique value, by type and columns, and `lacking`
+    those of nodes with too few edges, by the type of these.
+    """
+
+    unfit: tuple[Violation, ...] = ()
+    repeated: Mapping[tuple[str, tuple[str, ...]], pa.Array] = field(default_factory=dict)
+    lacking: Mapping[str, pa.Array] = field(default_factory=dict)
+
+    def left(self, changes: Mapping[str, TypeChange]) -> Iterator[Violation]:
+        """Yield the unfit rows that stay as they are."""
+        names = {each.type or "" for each in self.unfit} & changes.keys()
+        hidden = {name: set(changes[name].hidden.to_pylist()) for name in names}
+        yield from (each for each in self.unfit if each.id not in hidden.get(each.type or "", ()))
+
+
+_NO_SUSPECTS = Suspects()
+
+
 def validate(
     snapshot: Snapshot,
     changes: Mapping[str, TypeChange],
     known: Mapping[str, Sequence[Violation]] = MappingProxyType({}),
+    suspects: Suspects = _NO_SUSPECTS,
 ) -> Verdict:
     """Check the rows of a change by themselves, and the graph that they would leave.
 
     For types in `known` the violations of single rows are given; their rows need only the columns
-    that rules between rows read.
+    that rules between rows read. `suspects` are checked as well.
     """
-    check = _RuleCheck(snapshot, changes, Reads(snapshot))
+    check = _RuleCheck(snapshot, changes, Reads(snapshot), suspects)
     rules: list[Iterable[Violation]] = []
     for name, change in changes.items():
         if name in known:
@@ -54,9 +79,12 @@ def validate(
         else:
             rules.append(broken_rows(change))
         rules.append(check.unique(change))
+    unchanged = sorted({name for name, _ in suspects.repeated} - changes.keys())
+    rules += [check.unique(_no_change(snapshot, name)) for name in unchanged]
     for edge in snapshot.catalog.edges.values():
         rules += check.ends(edge)
         rules.append(check.cardinality(edge))
+    rules.append(suspects.left(changes))
     found: list[list[Violation]] = at_once(
         snapshot.tables.store, (partial(list, rule) for rule in rules)
     )
@@ -93,6 +121,7 @@ class _RuleCheck:
     snapshot: Snapshot
     changes: Mapping[str, TypeChange]
     reads: Reads
+    suspects: Suspects
 
     def unique(self, change: TypeChange) -> Iterator[Violation]:
         """Check that no two rows share values that must be unique."""
@@ -102,7 +131,7 @@ class _RuleCheck:
     def _unique(self, change: TypeChange, columns: tuple[str, ...]) -> Iterator[Violation]:
         stored = change.stored
         names = ["id", *columns]
-        own = drop_incomparable(change.rows.select(names))
+        own = drop_incomparable(self._unproven(change, columns))
         if not own.num_rows:
             return
         fresh = self._fresh(change, columns)
@@ -123,6 +152,15 @@ class _RuleCheck:
                     id=row_id,
                     other=holder,
                 )
+
+    def _unproven(self, change: TypeChange, columns: tuple[str, ...]) -> pa.Table:
+        """Return the values of the rows that may share them with others."""
+        rows = change.rows.select(["id", *columns])
+        ids = self.suspects.repeated.get((change.stored.name, columns))
+        if ids is None:
+            return rows
+        left = self._committed(change.stored, "id", ids, columns)
+        return pa.concat_tables([rows, left.cast(rows.schema)]).sort_by("id")
 
     def _fresh(self, change: TypeChange, columns: tuple[str, ...]) -> pa.Array:
         """Return the values of the first column, for rows that do not have them already."""
@@ -201,6 +239,7 @@ class _RuleCheck:
             parts += change.rows["src"].chunks
             hidden = self._look_up(edge, "id", change.hidden, ["src"])
             parts += hidden["src"].chunks
+        parts += [self.suspects.lacking[edge.name]] if edge.name in self.suspects.lacking else []
         nodes = self.changes.get(edge.source)
         if nodes is not None and edge.cardinality.minimum:
             parts.append(nodes.ids)
@@ -231,6 +270,12 @@ class _RuleCheck:
         self, stored: StoredType, column: str, values: pa.Array, columns: list[str]
     ) -> pa.Table:
         return self.reads.look_up(stored.identity, column, values, columns)
+
+
+def _no_change(snapshot: Snapshot, name: str) -> TypeChange:
+    stored = snapshot.catalog.stored(name)
+    assert stored is not None
+    return TypeChange(stored, snapshot.table(stored.identity).schema.empty_table())
 
 
 _NONE = pa.array([], pa.utf8())

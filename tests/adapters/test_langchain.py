@@ -257,4 +257,4 @@ def test_a_chat_is_remembered_in_order_and_cleared(graph: Graph) -> None:
 def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
     code = "import sys; sys.modules['langchain_core'] = None; import omnigraph.adapters.langchain"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pip install omnigraph[langchain]" in done.stderr
+    assert "pip install 'omnigraph[langchain]'" in done.stderr

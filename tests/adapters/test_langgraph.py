@@ -323,4 +323,4 @@ def test_what_the_schema_lacks_is_named_with_what_declares_it(tmp_path: Path) ->
 def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
     code = "import sys; sys.modules['langgraph'] = None; import omnigraph.adapters.langgraph"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pip install omnigraph[langgraph]" in done.stderr
+    assert "pip install 'omnigraph[langgraph]'" in done.stderr

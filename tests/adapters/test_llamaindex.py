@@ -466,4 +466,4 @@ def test_a_vector_store_index_works_on_the_graph_of_a_server(graph: Graph) -> No
 def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
     code = "import sys; sys.modules['llama_index'] = None; import omnigraph.adapters.llamaindex"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pip install omnigraph[llamaindex]" in done.stderr
+    assert "pip install 'omnigraph[llamaindex]'" in done.stderr

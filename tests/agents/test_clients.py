@@ -56,6 +56,19 @@ def test_an_entry_is_shown_and_then_written(client: object, home: Path) -> None:
     assert (home.parent / path).read_text() == text
 
 
+def test_a_file_that_cannot_be_written_is_told_in_words_and_leaves_nothing(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    refused = install("--client", "cursor", "graph", "--yes")
+    assert refused.exit_code == 1
+    assert "mcp.json cannot be written: No space left on device" in refused.output
+    assert files(home) == []
+
+
 def test_other_entries_and_settings_stay(home: Path) -> None:
     path = home / ".cursor/mcp.json"
     path.parent.mkdir()

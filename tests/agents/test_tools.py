@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph, init
+from omnigraph.api.local.backend import LocalBackend
+from omnigraph.errors import StorageError
 from omnigraph.mcp.desk import Desk, ToolCall, own_branch
 from omnigraph.mcp.guide import guide_text
 from omnigraph.mcp.overview import describe
@@ -251,6 +254,41 @@ def test_a_cursor_of_another_question_is_refused(graph: Graph) -> None:
     assert "not the cursor" in ask(desk, "query", query=ALL, cursor="nonsense").text
 
 
+def test_a_cursor_that_was_copied_in_part_is_refused(graph: Graph) -> None:
+    graph.create_branch("more").load([{"name": f"c{n}"} for n in range(200)], type="Company")
+    desk = desk_of(graph, tokens=300)
+    for tool, given in (
+        ("query", {"query": "match { $c: Company } return { $c.name }", "branch": "more"}),
+        ("diff", {"new": "more"}),
+        ("history", {"branch": "more", "limit": 1}),
+    ):
+        cursor = done(desk, tool, **given).cursor
+        assert cursor is not None
+        assert not ask(desk, tool, **given, cursor=cursor).is_error
+        part = cursor.rpartition("~")[0]
+        assert "not the cursor" in ask(desk, tool, **given, cursor=part).text
+
+
+def test_what_was_done_is_told_also_where_the_store_fails_behind_it(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = desk_of(graph)
+    done(desk, "change", query=ADD, params={"slug": "first"})
+
+    def fail(*_: object, **__: object) -> None:
+        raise StorageError("the store failed; nothing was done")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalBackend, "pin", fail)
+        assert "done on" in done(desk, "change", query=ADD, params={"slug": "second"}).text
+    with monkeypatch.context() as patch:
+        patch.setattr(Branch, "preview_merge", fail)
+        proposed = done(desk, "propose", message="two people").text
+    assert "the review is open" in proposed
+    assert "storage_failed" in proposed
+    assert len(graph.query(ALL).to_dicts()) + 2 == len(graph.branch(desk.own).query(ALL).to_dicts())
+
+
 def test_a_row_that_is_too_large_is_cut_and_says_so() -> None:
     page = Page(["id", "text"], 300)
     page.fill([["a", "x" * 10_000], ["b", "short"]])
@@ -378,10 +416,27 @@ def test_a_branch_is_proposed_and_what_reviewers_say_comes_back(graph: Graph) ->
 
 
 def test_a_dry_run_writes_nothing(graph: Graph) -> None:
-    desk, before = desk_of(graph), graph.branch().commit.id
+    desk = desk_of(graph)
     row = '{"type":"Company","data":{"name":"sea"}}'
-    assert "nothing was written" in done(desk, "load", rows=row, dry_run=True).text
-    assert graph.branch().commit.id == before
+    for is_there in (False, True):
+        if is_there:
+            graph.create_branch(desk.own)
+        before = graph.repository.manifest.newest().version
+        assert "nothing was written: 1 nodes" in done(desk, "load", rows=row, dry_run=True).text
+        assert graph.repository.manifest.newest().version == before
+
+
+def test_a_dry_run_is_not_said_to_be_done_where_the_branch_cannot_be_read(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StorageError("the store failed")
+
+    monkeypatch.setattr(LocalBackend, "pin", fail)
+    row = '{"type":"Company","data":{"name":"sea"}}'
+    text = done(desk_of(graph), "load", rows=row, dry_run=True).text
+
+    assert text == 'nothing was written: 1 nodes and 0 edges fit "agent/ana/r1"'
 
 
 def test_the_rows_of_a_load_are_never_the_name_of_a_file(graph: Graph, tmp_path: Path) -> None:
@@ -438,9 +493,17 @@ def test_what_a_prompt_is_given_stays_data(graph: Graph) -> None:
 
 
 def test_the_branch_of_an_agent_has_a_name_that_branches_may_have(graph: Graph) -> None:
-    for number, actor in enumerate(("ana@example.org", "..", "a b/c:d", None, "ünï", "x" * 300)):
+    actors = ("ana@example.org", "..", "a b/c:d", None, "ünï", "x" * 300, "a..b", "a.lock")
+    for number, actor in enumerate((*actors, "\N{CJK UNIFIED IDEOGRAPH-4E2D}" * 300)):
         graph.create_branch(own_branch(actor, f"run {number}"))
-    assert own_branch("a b/c", "r") == "agent/a-b-c/r"
+        graph.create_branch(own_branch("ana", actor or "none"))
+    assert own_branch("ana@example.org", "r1") == "agent/ana@example.org/r1"
+    assert own_branch("a b/c", "r").startswith("agent/a-b-c-")
+
+
+def test_no_two_agents_share_a_branch(graph: Graph) -> None:
+    alike = ("a b", "a-b", "a/b", "x" * 60, "x" * 61, "..", "-", "é", None)
+    assert len({own_branch(actor, "r") for actor in alike}) == len(alike)
 
 
 def test_every_action_of_a_tool_is_one_of_the_policy() -> None:

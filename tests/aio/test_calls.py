@@ -15,9 +15,15 @@ from omnigraph import aio
 from omnigraph.aio.calls import Calls
 from omnigraph.aio.items import AsyncItems
 from omnigraph.aio.transport import LoopTransport
+from omnigraph.data.derived.numbering import Numbers
 from omnigraph.errors import CancelledError, HeadMovedError, InputError, UnreachableError
+from omnigraph.merge import runs
+from omnigraph.merge.compare.changes import entities_of
+from omnigraph.merge.compare.diff import RowChanges
+from omnigraph.merge.compare.row_change import Change
 from omnigraph.read.operators import walk
 from omnigraph.server.limits import Limits
+from tests.sample import SCHEMA
 from tests.server.serving import ALL, TOKENS, Served, serving
 
 OWNER = TOKENS["owner"]
@@ -28,8 +34,15 @@ ADD = "query q($slug: String) { insert Person { slug: $slug name: $slug } }"
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    # One start at a time: the walk along all of them takes many seconds.
+    # One start at a time, and a pause for each: the walk along all of them takes many seconds.
+    find_pairs = walk._ArrayWalk.find_pairs
+
+    def paused(self: walk._ArrayWalk) -> tuple[Numbers, Numbers]:
+        time.sleep(0.05)
+        return find_pairs(self)
+
     monkeypatch.setattr(walk, "_MOST_MARKS", 1)
+    monkeypatch.setattr(walk._ArrayWalk, "find_pairs", paused)
     with serving(tmp_path, Limits(threads=4, query_seconds=SECONDS)) as found:
         rows = [{"slug": f"p{number:03}", "name": "p"} for number in range(400)]
         found.graph.load(rows, type="Person")
@@ -76,19 +89,14 @@ async def test_two_hundred_reads_at_once_share_one_pool(
     assert len(pools) <= 1
 
 
-async def test_the_loop_goes_on_while_calls_are_on_their_way(graph: aio.Graph) -> None:
-    turns = 0
-
-    async def turning() -> None:
-        nonlocal turns
-        while True:
-            await asyncio.sleep(0)
-            turns += 1
-
-    beside = asyncio.create_task(turning())
-    await asyncio.gather(*(graph.query(ALL) for _ in range(20)))
-    beside.cancel()
-    assert turns > 20
+async def test_the_loop_goes_on_while_a_call_is_on_its_way(graph: aio.Graph) -> None:
+    asked = asyncio.create_task(graph.query(LONG))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not asked.done()
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
 
 
 async def test_a_cancelled_task_cancels_its_query_on_the_server(served: Served) -> None:
@@ -126,6 +134,90 @@ async def test_a_task_that_waits_for_its_turn_is_cancelled_at_once(served: Serve
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
+
+
+async def test_a_task_that_is_cancelled_twice_ends_after_its_work_and_leaves_no_run(
+    graph: aio.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on = Event(), Event()
+    begin = runs.begin_run
+
+    def slow(*given: Any, **named: Any) -> Any:
+        found = begin(*given, **named)
+        begun.set()
+        goes_on.wait(SECONDS)
+        return found
+
+    monkeypatch.setattr(runs, "begin_run", slow)
+
+    async def run() -> None:
+        async with graph.run():
+            pytest.fail("the task was cancelled before")
+
+    task = asyncio.create_task(run())
+    assert await eventually(begun.is_set)
+    for _ in range(2):
+        task.cancel()
+        await asyncio.sleep(0.05)
+    assert not task.done()
+    goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [str(each.status) for each in await graph.runs()] == ["aborted"]
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["done", "failing"])
+async def test_a_task_that_is_cancelled_while_a_run_is_published_leaves_no_run(
+    graph: aio.Graph, fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on = Event(), Event()
+    publish = runs.publish_run
+
+    def slow(*given: Any, **named: Any) -> Any:
+        begun.set()
+        goes_on.wait(SECONDS)
+        if fails:
+            raise InputError("it was not published")
+        return publish(*given, **named)
+
+    monkeypatch.setattr(runs, "publish_run", slow)
+
+    async def run() -> None:
+        async with graph.run() as branch:
+            await branch.mutate(ADD, slug="cy")
+
+    task = asyncio.create_task(run())
+    assert await eventually(begun.is_set)
+    for _ in range(2):
+        task.cancel()
+        await asyncio.sleep(0.05)
+    assert not task.done()
+    goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    ends = {"aborted"} if fails else {"published", "aborted"}
+    assert {str(each.status) for each in await graph.runs()} <= ends
+
+
+async def test_a_run_whose_end_waits_for_its_turn_is_ended_all_the_same(served: Served) -> None:
+    async with aio.connect(f"http://{served.address}", token=OWNER, concurrency=1) as graph:
+        asked: list[asyncio.Task[Any]] = []
+
+        async def run() -> None:
+            async with graph.run():
+                asked.append(asyncio.create_task(graph.query(LONG)))
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(run())
+        assert await eventually(lambda: bool(asked))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        await asyncio.sleep(0.1)
+        assert not task.done()
+        asked[0].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert {str(each.status) for each in await graph.runs()} <= {"published", "aborted"}
 
 
 async def test_an_event_of_the_caller_cancels_as_well(served: Served) -> None:
@@ -201,6 +293,18 @@ async def test_items_that_come_fast_are_read_many_at_a_time_and_keep_their_order
         await anext(items)
 
 
+async def test_items_that_nobody_wants_any_more_do_not_fail_later() -> None:
+    def numbers() -> Iterator[int]:
+        yield from (1, 2)
+        raise ZeroDivisionError
+
+    items = AsyncItems(Calls(1), numbers, most=100)
+    assert await anext(items) == 1
+    await items.aclose()
+    with pytest.raises(StopAsyncIteration):
+        await anext(items)
+
+
 async def test_an_export_that_nobody_finished_lets_go_of_its_connection(graph: aio.Graph) -> None:
     lines = graph.export()
     assert await anext(lines)
@@ -233,3 +337,32 @@ def test_connections_without_a_loop_refuse_requests() -> None:
     loop.close()
     with pytest.raises(InputError, match="event loop of this graph has ended"):
         transport.handle_request(httpx.Request("GET", "http://127.0.0.1:9/"))
+
+
+async def test_changes_are_read_no_further_when_the_task_that_reads_them_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go = Event(), Event()
+    read: list[str] = []
+
+    def paused(rows: RowChanges) -> Iterator[Change]:
+        read.append(rows.stored.name)
+        begun.set()
+        assert go.wait(SECONDS), "nobody went on with the changes"
+        return entities_of(rows)
+
+    monkeypatch.setattr("omnigraph.merge.compare.changes.entities_of", paused)
+    async with aio.init(tmp_path / "graph", SCHEMA) as graph:
+        first = (await graph.branch().commit).id
+        await graph.load([{"slug": "a", "name": "a"}, {"slug": "b", "name": "b"}], type="Person")
+        await graph.load([{"from": "a", "to": "b"}], type="Knows")
+        changes = await graph.diff(first, "main")
+        reading = asyncio.create_task(changes.to_json())
+        assert await eventually(begun.is_set)
+        reading.cancel()
+        await asyncio.sleep(0.05)
+        go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    assert len(read) == 1

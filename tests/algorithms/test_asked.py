@@ -131,6 +131,20 @@ def test_a_weight_that_is_missing_or_negative_is_an_error(tmp_path: Path) -> Non
         graph.algo.pagerank("Knows", weight="days")
 
 
+@pytest.mark.parametrize(
+    ("name", "how"), [("pagerank", {}), ("communities", {"method": "louvain"})]
+)
+def test_weights_that_add_up_to_no_number_are_an_error(
+    tmp_path: Path, name: str, how: dict[str, Any]
+) -> None:
+    graph = init(tmp_path / "g", SCHEMA.replace("days: I32?", "days: F64?"))
+    graph.load([{"slug": each} for each in "abc"], type="Person")
+    graph.load([{"from": "a", "to": each, "days": 1e308} for each in "bc"], type="Knows")
+
+    with pytest.raises(InputError, match="the weights 'days' of all edges add up to more"):
+        getattr(graph.algo, name)("Knows", weight="days", **how)
+
+
 def test_an_algorithm_keeps_to_its_budget_and_ends_when_it_is_cancelled(graph: Graph) -> None:
     cancelled = Event()
     cancelled.set()
@@ -173,5 +187,5 @@ def test_without_the_extra_an_error_names_the_line_that_installs_it(
     with pytest.raises(UnavailableError) as missing:
         graph.algo.k_core("Knows")
 
-    assert missing.value.hint == "`pip install omnigraph[algorithms]`"
+    assert missing.value.hint == "pip install 'omnigraph[algorithms]'"
     assert len(graph.algo.pagerank("Knows")) == 4

@@ -3,11 +3,16 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from uuid import UUID
 
+import httpx
 import pytest
 
 from omnigraph import errors
 from omnigraph.api.client import Client, segment
+from omnigraph.api.graph import Graph
+from omnigraph.api.http import HttpBackend
 from omnigraph.api.operation import ARROW
 from omnigraph.errors import Code, OmniGraphError, Problem, Violation
 from omnigraph.span import Source, Span
@@ -95,6 +100,14 @@ def test_a_failure_that_is_not_told_in_json_is_told_by_its_status(body: bytes) -
     assert "status 502" in str(raised.value)
 
 
+@pytest.mark.parametrize("key", [UUID(int=1), 3, "two words", "ü"])
+def test_an_operation_id_that_no_server_takes_is_refused_before_anything_is_sent(
+    key: object,
+) -> None:
+    with answering() as server, pytest.raises(errors.InputError, match="operation id"):
+        Client(server.url).upload("/load", b"{}", key=key)  # type: ignore[arg-type]
+
+
 def test_an_answer_that_is_no_json_is_not_taken_for_one() -> None:
     said = {"body": b"<p>", "kind": "text/html"}
     with answering(**said) as server, pytest.raises(errors.RemoteError) as raised:
@@ -138,6 +151,92 @@ def test_what_can_be_repeated_is_when_the_connection_breaks() -> None:
         with pytest.raises(errors.OutcomeUnknownError):
             to.post("/change", {})
         assert len(server.asked) == 1
+
+
+class Steps(httpx.BaseTransport):
+    """Answers requests as prepared: with an answer, or by failing."""
+
+    def __init__(self, *steps: httpx.Response | Exception) -> None:
+        self.steps = list(steps)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        step = self.steps.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+
+def replying(*steps: httpx.Response | Exception) -> Client:
+    return Client("http://graph.test", transport=Steps(*steps))
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        httpx.ConnectError("refused"),
+        httpx.Response(429, json={"error": "too many", "code": "too_many_requests"}),
+        httpx.Response(503, json={"error": "nothing was done", "code": "storage_failed"}),
+        httpx.Response(504, text="late"),
+    ],
+    ids=["nobody is there", "too many requests", "the store failed", "a proxy"],
+)
+def test_a_change_that_was_broken_off_is_not_denied_by_its_repetition(
+    second: httpx.Response | Exception,
+) -> None:
+    with pytest.raises(errors.OutcomeUnknownError, match="may have been done: ReadError"):
+        replying(httpx.ReadError("reset"), second).post("/change", {}, key="once")
+
+
+def test_a_read_that_is_repeated_says_what_became_of_the_repetition() -> None:
+    with pytest.raises(errors.UnreachableError):
+        replying(httpx.ReadError("reset"), httpx.ConnectError("refused")).ask("/read", {})
+
+
+def test_a_change_of_which_only_a_proxy_tells_may_have_been_done() -> None:
+    late = httpx.Response(504, html="<h1>Gateway Time-out</h1>")
+    with pytest.raises(errors.OutcomeUnknownError, match="may have been done: status 504"):
+        replying(late).post("/change", {})
+    with pytest.raises(errors.RemoteError, match="status 504"):
+        replying(late).ask("/read", {})
+
+
+def test_a_schema_that_was_applied_is_not_denied_when_the_server_goes() -> None:
+    answer = {"plan": {"head": "01J8" + "0" * 22}, "commit": None, "commits": {}}
+    to = replying(httpx.Response(200, json=answer), httpx.ConnectError("refused"))
+    with pytest.raises(errors.OutcomeUnknownError, match="the schema is applied to 'main'"):
+        Graph(HttpBackend(to)).apply_schema("node Person { name: String @key }")
+
+
+@pytest.mark.parametrize("answer", [{"hello": "world"}, [], "branches", 1])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda graph: graph.branches(),
+        lambda graph: graph.tags(),
+        lambda graph: list(graph.log()),
+        lambda graph: graph.commit("x"),
+        lambda graph: graph.queries.describe(),
+        lambda graph: graph.mutate("query q() { delete Person where name = 1 }"),
+        lambda graph: graph.load('{"type": "Person", "data": {}}'),
+    ],
+)
+def test_the_json_of_another_program_is_no_answer(
+    ask: Callable[[Graph], object], answer: object
+) -> None:
+    graph = Graph(HttpBackend(replying(httpx.Response(200, json=answer))))
+    with pytest.raises(errors.RemoteError, match="does not answer as an omnigraph-server does"):
+        ask(graph)
+
+
+def test_an_answer_that_cannot_be_unpacked_is_none() -> None:
+    def torn() -> httpx.Response:
+        packed = {"content-encoding": "gzip"}
+        return httpx.Response(200, headers=packed, stream=httpx.ByteStream(b"not gzip"))
+
+    with pytest.raises(errors.RemoteError, match="did not answer: DecodingError"):
+        replying(torn()).get("/branches")
+    with pytest.raises(errors.OutcomeUnknownError):
+        replying(torn()).post("/change", {})
 
 
 def test_what_is_sent_is_what_was_given() -> None:

@@ -1,8 +1,10 @@
 """The first row goes in as Python has it: dicts, graphs, lazy frames, plain JSON lines."""
 
 import datetime
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 
 import networkx
@@ -13,10 +15,17 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.api.graph import Graph, connect
+from omnigraph.api.graph import Graph, connect, init
 from omnigraph.api.http import HttpBackend
 from omnigraph.api.operations.read import ReadRecords
-from omnigraph.errors import InputError, ViolationsError
+from omnigraph.errors import (
+    InputError,
+    ParamsError,
+    QueryError,
+    SchemaError,
+    UnavailableError,
+    ViolationsError,
+)
 from omnigraph.schema.catalog import Catalog
 from omnigraph.write.counts import RowCounts
 from tests.parity.serving import serving
@@ -88,6 +97,33 @@ def test_dicts_that_do_not_fit_are_reported_by_row(graph: Graph) -> None:
         graph.load([{"name": object()}], type="Person")
 
 
+@pytest.mark.parametrize(
+    "age",
+    [
+        Decimal("sNaN"),
+        datetime.datetime(1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
+    ],
+)
+def test_a_value_that_json_cannot_hold_is_refused(local: Graph, age: object) -> None:
+    network = networkx.DiGraph()
+    network.add_node("Ana", type="Person", age=age)
+
+    for data in ([{"type": "Person", "data": {"name": "Ana", "age": age}}], network):
+        with pytest.raises(InputError, match="a row cannot be written as JSON"):
+            local.load(data)
+
+
+def test_a_decimal_without_end_is_no_number(local: Graph) -> None:
+    with pytest.raises(ViolationsError, match="Infinity is not a number"):
+        local.load([{"name": "Ana", "age": Decimal("Infinity")}], type="Person")
+
+
+def test_a_stream_of_text_is_loaded_as_one_of_bytes_is(graph: Graph) -> None:
+    graph.load(io.StringIO('{"type": "Person", "data": {"name": "Ána"}}'))
+
+    assert people(graph) == [{"name": "Ána", "age": None}]
+
+
 def test_plain_json_lines_are_rows_of_a_type(graph: Graph, tmp_path: Path) -> None:
     path = tmp_path / "people.jsonl"
     path.write_text('{"name": "Ana"}\n\n// a comment\n{"type": "Person", "data": {"name": "Bo"}}\n')
@@ -146,6 +182,20 @@ def test_whole_numbers_mean_the_same_on_nodes_and_edges(
     assert sorted(edges(graph, "Has")) == [("1", "1"), ("1", "2"), ("2", "1")]
 
 
+@pytest.mark.parametrize("as_table", [False, True])
+def test_an_end_that_is_no_whole_number_is_refused_in_these_words(
+    local: Graph, as_table: bool
+) -> None:
+    rows = [{"from": 1.5, "to": 1}]
+    given = pa.Table.from_pylist(rows) if as_table else rows
+
+    with pytest.raises(ViolationsError) as refused:
+        local.load(given, type="Has")
+
+    (fault, *_) = refused.value.violations
+    assert (fault.field, fault.reason) == ("from", "expected a whole number or its digits, got 1.5")
+
+
 def test_an_id_that_is_that_of_the_key_is_accepted_and_another_is_not(graph: Graph) -> None:
     loaded = graph.load('{"type": "Person", "data": {"id": "Ana", "name": "Ana"}}')
     assert loaded.counts == RowCounts(inserted=1)
@@ -184,6 +234,27 @@ def test_a_result_is_printed_as_a_table(graph: Graph) -> None:
     ]
     with pytest.raises(IndexError, match="2 rows"):
         graph.query(text)[2]
+    with pytest.raises(TypeError) as wrong:
+        graph.query(text)["name"]  # type: ignore[call-overload]
+    assert str(wrong.value) == (
+        "a result is indexed by the number of a row, not by 'name'; "
+        "a column is [row['name'] for row in result]"
+    )
+
+
+def test_the_name_of_a_file_as_a_text_is_told_to_be_one(graph: Graph, tmp_path: Path) -> None:
+    for road, name in (
+        (lambda text: init(tmp_path / "new", text), "people.pg"),
+        (graph.apply_schema, "/a folder/people.pg"),
+        (graph.query, "people.gq"),
+        (graph.mutate, "queries/people.gq"),
+    ):
+        with pytest.raises((SchemaError, QueryError)) as wrong:
+            road(name)
+        assert wrong.value.hint == f"if it is the name of a file, pass Path('{name}'), or its text"
+    with pytest.raises(QueryError, match="expected") as other:
+        graph.query("people()")
+    assert other.value.hint is None
 
 
 @contextmanager
@@ -218,6 +289,38 @@ def test_a_published_run_keeps_its_actor_and_its_message(local: Graph) -> None:
 
     commit = local.branch().commit
     assert (commit.actor, commit.message) == ("ida", "from the archive")
+
+
+def test_a_parameter_that_no_server_can_be_sent_is_refused_in_our_words(tmp_path: Path) -> None:
+    fresh_graph(tmp_path / "g", SCHEMA).close()
+    zone = datetime.timezone(datetime.timedelta(hours=-5))
+    late = datetime.datetime(9999, 12, 31, 23, tzinfo=zone)
+    with serving(tmp_path / "g") as url, connect(url) as there:
+        for number in (float("nan"), float("inf")):
+            with pytest.raises(UnavailableError, match=r"'\$w' holds NaN or infinity"):
+                there.query(
+                    "query q($w: F64) { match { $a $e:has $b  $e.weight = $w } return { $a.id } }",
+                    w=number,
+                )
+        with pytest.raises(ParamsError, match="outside the years 1 to 9999 in UTC"):
+            there.mutate("query q($at: DateTime) { insert Note { at: $at } }", at=late)
+
+
+def test_a_stored_query_and_an_algorithm_refuse_in_our_words_what_no_server_can_be_sent(
+    tmp_path: Path,
+) -> None:
+    fresh_graph(tmp_path / "g", SCHEMA).close()
+    stored = tmp_path / "stored.gq"
+    stored.write_text("query q($w: F64) { match { $t: Thing } return { $t.id, $w as w } }")
+    zone = datetime.timezone(datetime.timedelta(hours=-5))
+    late = datetime.datetime(9999, 12, 31, 23, tzinfo=zone)
+    with serving(tmp_path / "g", queries=stored) as url, connect(url) as there:
+        for value in (float("nan"), [1.0, float("inf")], late, Decimal(1), np.int64(1), "\ud800"):
+            with pytest.raises(UnavailableError, match=r"'\$w' holds what JSON cannot represent"):
+                there.queries["q"](w=value)
+        for number in (float("nan"), float("inf")):
+            with pytest.raises(InputError, match=f"'damping' is a number, not {number}"):
+                there.algo.pagerank("Has", damping=number)
 
 
 def test_a_network_of_a_server_is_of_one_commit(

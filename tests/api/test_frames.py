@@ -9,7 +9,7 @@ import polars
 import pyarrow as pa
 import pytest
 
-from omnigraph import Graph
+from omnigraph import Graph, init
 from omnigraph.errors import InputError, UnavailableError
 from tests.api.people import QUERIES, people
 
@@ -45,6 +45,21 @@ def test_every_frame_holds_the_same_values(graph: Graph) -> None:
     assert result.to_json()[0]["count"] == str(2**64 - 1)  # type: ignore[index,call-overload]
 
 
+def test_integers_that_no_float_holds_are_the_same_in_pandas_beside_null(tmp_path: Path) -> None:
+    wide = {"i": [2**53 + 1, None], "u": [None, 2**64 - 1], "few": [1, None]}
+    rows = [dict(zip(wide, row, strict=True)) for row in zip(*wide.values(), strict=True)]
+    with init(tmp_path / "g", "node N { k: String @key  i: I64?  u: U64?  few: I64? }") as graph:
+        graph.load([{"k": key, **row} for key, row in zip("ab", rows, strict=True)], type="N")
+        frame = graph.query("match { $n: N } return { $n.* }").to_pandas()
+        assert frame["n.i"].tolist()[0] == 2**53 + 1
+        assert frame["n.u"].tolist()[1] == 2**64 - 1
+        assert [str(each) for each in frame.dtypes[1:]] == ["Int64", "UInt64", "float64"]
+
+        frame.columns = ["k", *wide]
+        again = frame.drop(columns="few")
+        assert graph.load(again, type="N", mode="merge").commit is None
+
+
 def test_rows_are_the_edges_of_a_network(graph: Graph) -> None:
     network = graph.query(QUERIES, "friends").to_networkx()
     assert list(network.edges(data=True)) == [
@@ -53,6 +68,20 @@ def test_rows_are_the_edges_of_a_network(graph: Graph) -> None:
     ]
     named = graph.query(QUERIES, "friends").to_networkx("friend", "slug")
     assert list(named.edges()) == [("bo", "ana"), ("cy", "bo")]
+
+
+def test_a_row_without_one_end_is_a_node_of_the_network(graph: Graph) -> None:
+    optional = "match { $p: Person  optional { $p knows $f } } return { $p.slug, $f.slug as f }"
+    network = graph.query(optional).to_networkx()
+    assert sorted(network.nodes()) == ["ana", "bo", "cy"]
+    assert sorted(network.edges()) == [("ana", "bo"), ("bo", "cy")]
+
+
+@pytest.mark.parametrize("ends", ["$p, $f.slug", "$p.slug, $p.tags"])
+def test_objects_and_lists_are_no_ends(graph: Graph, ends: str) -> None:
+    result = graph.query(f"match {{ $p: Person  $p knows $f }} return {{ {ends} }}")
+    with pytest.raises(InputError, match=r"'p(.tags)?' holds objects or lists"):
+        result.to_networkx()
 
 
 def test_columns_that_are_not_there_are_no_ends(graph: Graph) -> None:
@@ -106,7 +135,7 @@ def test_a_package_that_is_not_there_is_named(
             UnavailableError, match=f"the package {package} is not installed"
         ) as raised:
             ask()
-        assert raised.value.hint == "`pip install omnigraph[frames]`"
+        assert raised.value.hint == "pip install 'omnigraph[frames]'"
 
 
 def test_a_polars_frame_is_loaded(graph: Graph) -> None:

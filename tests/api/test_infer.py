@@ -2,6 +2,7 @@
 
 import datetime
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import networkx
@@ -58,6 +59,17 @@ def test_a_folder_of_csv_files_becomes_types_keys_enums_and_edges(tmp_path: Path
     rows = loads(tmp_path, found)
     assert rows == {"City": 2, "Person": 10, "Knows": 2, "PersonCity": 9}
     assert any("points at City" in each for each in found.notes)
+
+
+def test_a_column_of_csv_without_a_value_is_text(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("name,born\n")
+    (tmp_path / "cities.csv").write_text("name,founded\nOslo,\nKyoto,\n")
+
+    people, cities = infer(tmp_path / "people.csv"), infer(tmp_path / "cities.csv")
+
+    assert "born: String" in people.schema
+    assert "founded: String?" in cities.schema
+    assert any("holds no value; taken for text" in each for each in people.notes)
 
 
 def test_parquet_keeps_its_types(tmp_path: Path) -> None:
@@ -170,6 +182,24 @@ def test_whatever_csv_holds_fits_the_schema_that_is_inferred(
     (folder / "rows.csv").write_text("\n".join(lines) + "\n")
 
     assert sum(loads(folder, infer(folder / "rows.csv")).values()) >= len(lines) - 1
+
+
+def test_dicts_may_hold_what_only_python_has(tmp_path: Path) -> None:
+    day = datetime.date(2024, 1, 31)
+    rows = [{"name": "a", "at": {"day": day}, "size": Decimal("1.5")}, {"name": "b", "size": "?"}]
+
+    found = infer({"Note": rows})
+
+    assert found.frames["Note"]["at"].to_pylist() == ['{"day": "2024-01-31"}', None]
+    assert loads(tmp_path, found) == {"Note": 2}
+    with pytest.raises(UnreadableError, match="half of a surrogate pair"):
+        infer({"Note": [{"name": "\ud800"}]})
+
+
+def test_a_field_of_csv_may_be_long(tmp_path: Path) -> None:
+    (tmp_path / "notes.csv").write_text(f"name,text\na,{'x' * 200_000}\n")
+
+    assert loads(tmp_path, infer(tmp_path / "notes.csv")) == {"Note": 1}
 
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:

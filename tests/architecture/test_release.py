@@ -91,7 +91,7 @@ def test_a_wheel_tells_what_it_is_and_which_commands_it_has(wheel: Path) -> None
     assert metadata["License-Expression"] == "MIT"
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert metadata.get_payload() == (ROOT / "README.md").read_text()
-    assert "omnigraph = omnigraph.cli.main:main" in commands
+    assert "omnigraph = omnigraph.cli.start:main" in commands
     assert "omnigraph-server = omnigraph.server.main:main" in commands
 
 

@@ -208,6 +208,13 @@ def test_a_commit_of_another_branch_is_not_expected_here(settled: Graph) -> None
         do(settled.branch(expect=head(settled, "draft")), person("fay"))
 
 
+def test_a_part_of_an_id_is_not_where_a_branch_is_expected(settled: Graph) -> None:
+    for part in (head(settled)[:12], head(settled)[-8:]):
+        with pytest.raises(HeadMovedError) as raised:
+            do(settled.branch(expect=part), person("dan"))
+        assert raised.value.hint == "'expect' takes a whole commit id"
+
+
 def test_a_change_is_not_given_up_because_others_write_other_tables(
     settled: Graph, other: Graph
 ) -> None:

@@ -10,13 +10,20 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import HeadMovedError, InputError, OperationReusedError, ViolationsError
+from omnigraph.errors import (
+    HeadMovedError,
+    InputError,
+    OperationReusedError,
+    OutcomeUnknownError,
+    QueryError,
+    ViolationsError,
+)
 from omnigraph.versioning.operations import find_repeated
 from omnigraph.versioning.ulid import is_ulid
 from tests.changes.meanwhile import READY, STAGED, meanwhile
 from tests.changes.nursery import order
 from tests.changes.statements import link, person
-from tests.changes.town import column, commits, content, counts, do, rows
+from tests.changes.town import SCHEMA, column, commits, content, counts, do, rows
 from tests.crashes.nursery import Nursery
 
 PROCESSES = 8
@@ -95,6 +102,40 @@ def test_an_operation_is_found_again_after_many_others(graph: Graph) -> None:
     assert do(fresh.branch(operation_id="first"), ADD_NOTE) == first
     assert do(fresh.branch(operation_id="op-20"), ADD_NOTE).commit in list(fresh.log())
     assert commits(graph) == 41
+
+
+def test_an_operation_is_found_again_where_the_schema_lost_what_it_names(graph: Graph) -> None:
+    writer = graph.branch(operation_id="op")
+    first = do(writer, 'insert Note { text: "once", stars: 2.0 }')
+    graph.apply_schema(SCHEMA.replace("stars: F64?", 'rank: F64? @rename_from("stars")'))
+
+    assert do(writer, 'insert Note { text: "once", stars: 2.0 }') == first
+    with pytest.raises(OperationReusedError):
+        do(writer, 'insert Note { text: "twice", stars: 2.0 }')
+    with pytest.raises(QueryError, match="no property 'stars'"):
+        do(graph.branch(operation_id="new"), 'insert Note { text: "once", stars: 2.0 }')
+    assert notes(graph) == ["once"]
+
+
+def test_a_merge_and_a_revert_that_were_done_are_not_denied_after_a_cleanup(graph: Graph) -> None:
+    writer = graph.branch(operation_id="op")
+    undone = do(graph, ADD_NOTE).commit
+    draft = graph.create_branch("draft")
+    do(draft, 'insert City { slug: "rome" }')
+    do(graph, 'insert City { slug: "oslo" }')
+    assert undone is not None
+    merged = writer.merge("draft").commit
+    reverted = graph.branch(operation_id="undo").revert(undone.id).commit
+    assert merged is not None
+    assert reverted is not None
+    graph.delete_branch("draft")
+    do(graph, 'insert City { slug: "bern" }')
+    graph.cleanup(keep=1, grace="0s", confirm=True)
+
+    with pytest.raises(OutcomeUnknownError, match=f"done before by commit {merged.id}"):
+        writer.merge("draft")
+    with pytest.raises(OutcomeUnknownError, match=f"done before by commit {reverted.id}"):
+        graph.branch(operation_id="undo").revert(undone.id)
 
 
 def test_an_operation_that_was_refused_is_done_when_it_is_sent_again(settled: Graph) -> None:

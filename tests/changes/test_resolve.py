@@ -38,6 +38,9 @@ edge Lives: Person -> City @card(0..1) { since: I32? }
 edge Wrote: Person -> Note { stars: I32?  place: String?  @key(src, dst) }
 edge Leads: Person -> City { @unique(dst) }
 edge Rates: Person -> Person { about: String?  stars: I32?  @unique(src, dst, about) }
+edge Plays: Person -> City {
+  year: I32  role: String?  @key(src, dst, year) @unique(src, dst, role)
+}
 """
 PEOPLE = [
     {"slug": "ana", "name": "Ana", "email": "ana@x"},
@@ -235,6 +238,24 @@ def test_edges_that_no_rule_lets_be_folded_are_refused_by_the_rule(town: Graph) 
         with pytest.raises(ViolationsError) as caught:
             resolve(town, dry_run=tried)
         assert [each.code for each in caught.value.violations] == [Code.CARDINALITY]
+    assert content(town) == before
+
+
+def test_an_edge_that_would_be_one_with_two_that_stand_is_refused_and_none_is_lost(
+    town: Graph,
+) -> None:
+    link(
+        town,
+        "Plays",
+        ("ana", "ulm", {"year": 1, "role": "king"}),
+        ("ana", "ulm", {"year": 2, "role": "fool"}),
+        ("ana-r", "ulm", {"year": 2, "role": "king"}),
+    )
+    before = content(town)
+
+    with pytest.raises(InputError, match="with 2 edges Plays from 'ana' to 'ulm'"):
+        resolve(town)
+
     assert content(town) == before
 
 

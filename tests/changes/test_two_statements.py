@@ -216,6 +216,20 @@ def test_two_statements_in_one_query_leave_what_they_leave_in_two(
     assert _without_edge_ids(content(settled)) == _without_edge_ids(content(settled, "apart"))
 
 
+def test_a_condition_is_asked_of_no_row_that_an_earlier_statement_replaced(settled: Graph) -> None:
+    do(settled, 'update Person set { age: 0 } where slug = "bob"')
+    receipt = do(
+        settled,
+        'update Person set { age: 5 } where slug = "bob"',
+        'update Person set { name: "Young" } where 100 / age >= 20',
+    )
+    assert counts(receipt) == (1, 0)
+    assert (column(settled, "Person", "name")["bob"], column(settled, "Person", "age")["bob"]) == (
+        "Young",
+        5,
+    )
+
+
 def test_two_edges_of_one_query_are_counted_together(settled: Graph) -> None:
     lives = [link("Lives", "bob", "ulm"), link("Lives", "bob", "rom")]
     (told,) = refused(settled, *lives)

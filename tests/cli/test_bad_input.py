@@ -37,6 +37,18 @@ CASES = (
     (1, "read --alias frends", "[config_invalid]: {folder}/omnigraph.yaml has no alias 'frends'"),
     (1, "change --alias friends ann", "[bad_input]: the alias 'friends' is for read"),
     (1, "snapshot --target gg", "[config_invalid]: {folder}/omnigraph.yaml has no graph 'gg'"),
+    (
+        1,
+        "snapshot --target nope",
+        "[config_invalid]: {folder}/omnigraph.yaml has no graph 'nope'\n"
+        "   = hint: the graphs are: g, away\n",
+    ),
+    (
+        1,
+        "init --schema people.pg g.omni",
+        "[graph_exists]: there is a graph at {folder}/g.omni already\n"
+        "   = hint: load into it, or name another place\n",
+    ),
     (1, "snapshot --config missing.yaml", "[unreadable]: cannot read '{folder}/missing.yaml'"),
     (1, "snapshot --config broken.yaml", "[config_invalid]: {folder}/broken.yaml:1: unknown key"),
     (1, "snapshot --config people.jsonl", "[config_invalid]: {folder}/people.jsonl"),
@@ -57,7 +69,11 @@ CASES = (
     (2, "snapshot g.omni --uri g.omni", "the graph is named twice"),
     (2, "snapshot --config empty.yaml", "name a graph, by its URI or with --target"),
     (2, "snapshot --branhc main", "No such option '--branhc'"),
-    (2, "snapsot", "No such command 'snapsot'"),
+    (2, "snapsot", "No such command 'snapsot'. Did you mean 'snapshot'?"),
+    (2, "merge", "No such command 'merge'. Did you mean 'branch merge'?"),
+    (2, "log", "Did you mean 'commit list'?"),
+    (2, "serve", "The server is the command omnigraph-server."),
+    (2, "xyzzy", "No such command 'xyzzy'.\n"),
     (2, "read g.omni", "give one of --query, -e and --alias"),
     (2, "diff main", "name two places: FROM TO"),
     (2, "load --data -  --data people.jsonl", "standard input cannot be loaded together"),

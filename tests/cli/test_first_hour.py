@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from omnigraph.api.graph import Graph
 from omnigraph.cli.main import omnigraph
-from omnigraph.errors import InputError
+from omnigraph.errors import BranchNotFoundError, InputError, NotFoundError
 from tests.templates import fresh_graph
 
 SCHEMA = """
@@ -51,6 +51,17 @@ def test_the_end_or_the_beginning_of_an_id_is_an_id(
     graph.create_branch("older", commit.id[-8:])
     assert graph.branch("older").commit.id == commit.id
     assert graph.revert(graph.branch().commit.id[-8:]).commit is not None
+
+
+def test_history_goes_on_from_a_short_id_also_after_a_cleanup(graph: Graph) -> None:
+    for name in "ab":
+        graph.mutate(f'query q() {{ insert Person {{ name: "{name}" }} }}')
+    newest, middle, oldest, *_ = [commit.id for commit in graph.log()]
+
+    assert [each.cursor for each in graph.changes(since=middle[-8:])] == [newest]
+    assert next(graph.log(after=middle[-8:])).id == oldest
+    graph.cleanup(keep=2, grace="0s", confirm=True)
+    assert [each.cursor for each in graph.changes(since=middle[-8:])] == [newest]
 
 
 def test_a_short_id_of_several_commits_is_refused_with_them(graph: Graph) -> None:
@@ -169,3 +180,27 @@ def test_what_a_query_says_about_itself_is_in_lint_and_explain(
     shown = run("query", "explain", "g.omni", "--query", "q.gq").output
     assert "  description: One person\n  instruction: Give a name\n" in shown
     assert "description: One person" in str(graph.branch().explain(Path("q.gq")))
+
+
+def test_a_place_that_is_not_there_names_all_that_it_may_be(
+    graph: Graph, run: Callable[..., Result]
+) -> None:
+    missing = "no branch, tag or commit 'v9'"
+    for road in (
+        lambda: graph.at("v9"),
+        lambda: graph.diff("main", "v9"),
+        lambda: graph.create_branch("new", "v9"),
+    ):
+        with pytest.raises(BranchNotFoundError, match=missing):
+            road()
+    assert missing in run("diff", "main", "v9", "g.omni").stderr
+    with pytest.raises(BranchNotFoundError, match="no branch 'v9'"):
+        graph.branch("v9").mutate('query q() { insert Person { name: "a" } }')
+
+
+def test_a_beginning_of_an_id_that_is_too_short_is_told(graph: Graph) -> None:
+    short = graph.branch().commit.id[:6]
+    for road, what in ((graph.commit, "commit"), (graph.at, "branch, tag or commit")):
+        with pytest.raises(NotFoundError) as caught:
+            road(short)
+        assert caught.value.message == f"no {what} '{short}': give at least 8 characters of an id"

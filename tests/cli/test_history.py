@@ -95,7 +95,7 @@ def test_blame_tells_who_set_each_property(graph: Graph, run: Run) -> None:
     as_json = answered(run("blame", "Person", "ann", "g.omni", "--json"))
 
     assert done.stdout.splitlines() == [
-        f"{first}  eve  name  ann",
+        f"{first}  eve   name  ann",
         f"{second}  adam  age   31",
     ]
     assert (as_json["type_name"], as_json["id"]) == ("Person", "ann")

@@ -304,6 +304,19 @@ def test_conflicts_are_written_by_a_preview_alone(graph: Graph, run: Run) -> Non
     assert "--preview" in done.stderr
 
 
+def test_a_preview_without_conflicts_writes_that_nothing_is_to_be_decided(
+    graph: Graph, run: Run
+) -> None:
+    change(graph, "draft", "adam", set_age("ann", 31))
+
+    done = run(
+        "branch", "merge", "draft", "g.omni", "--preview", "--write-resolutions", "choices.json"
+    )
+
+    assert done.exit_code == 0
+    assert done.stdout.endswith("wrote choices.json; there is nothing to decide in it\n")
+
+
 def test_a_strict_merge_refuses_what_else_is_merged(graph: Graph, run: Run) -> None:
     change(graph, "main", "eve", move("ann", "Ulm"))
     change(graph, "draft", "adam", set_age("ann", 31))
@@ -322,6 +335,14 @@ def test_a_preview_writes_the_conflicts_to_choose_from(graph: Graph, run: Run) -
     untouched = run("branch", "merge", "draft", "g.omni", "--resolutions", "choices.json")
     assert (written.exit_code, untouched.exit_code) == (3, 3)
     assert [each["take"] for each in choices["merge_conflicts"]] == [None]
+    assert written.stdout.splitlines()[-1] == (
+        "wrote choices.json; set `take` in it to ours or theirs, then: "
+        "omnigraph branch merge draft g.omni --resolutions choices.json"
+    )
+    left = "choices.json decides 0 of 1 conflict; set `take` in each to ours or theirs"
+    assert f"   = hint: {left}\n" in untouched.stderr
+    again = run("branch", "merge", "draft", "g.omni", "--preview", "--resolutions", "choices.json")
+    assert again.stdout.splitlines()[-1] == left
 
     choices["merge_conflicts"][0]["take"] = "theirs"
     Path("choices.json").write_text(json.dumps(choices))
@@ -356,6 +377,19 @@ def test_a_merged_branch_can_be_removed_at_once(graph: Graph, run: Run) -> None:
 
     assert done.stdout.splitlines()[-1] == "removed branch draft"
     assert open_graph(graph.uri).branches() == ["main"]
+
+
+def test_a_merge_is_not_denied_when_its_branch_cannot_be_removed(graph: Graph, run: Run) -> None:
+    change(graph, "draft", "adam", set_age("ann", 31))
+    graph.begin_run("draft")
+
+    done = run("branch", "merge", "draft", "g.omni", "--delete-branch")
+
+    commit = open_graph(graph.uri).snapshot().commit
+    assert people(graph)["ann"] == (31, None)
+    assert done.exit_code != 0
+    assert f"'draft' was merged by commit {commit.id}, but not removed" in done.stderr
+    assert "is to be published to 'draft'" in done.stderr
 
 
 @pytest.mark.parametrize(

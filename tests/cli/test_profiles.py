@@ -2,16 +2,19 @@
 
 import json
 import stat
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from omnigraph.api.graph import open as open_graph
+from omnigraph.cli import profiles
 from omnigraph.cli.main import omnigraph
 from omnigraph.deploy.definition import graph_uri
-from tests.deploy.folder import QUERIES, write
+from omnigraph.spark import doctor
+from tests.deploy.folder import QUERIES, SCHEMA, write
 from tests.deploy.serving import TOKENS, Fleet, applied, fleet
 
 
@@ -68,6 +71,40 @@ def test_a_login_checks_and_stores_the_token_for_the_person_alone(
     assert run("branch", "list").exit_code == 1
 
 
+def test_of_two_logins_at_once_none_loses_its_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second begins after the first has read the tokens, and before it writes them."""
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path))
+    monkeypatch.setattr(profiles, "_keyring", lambda: None)
+    other = threading.Thread(target=profiles.store_token, args=("lab", "l"))
+    write_tokens = profiles._write_tokens
+
+    def paused(tokens: Mapping[str, str]) -> None:
+        if "prod" in tokens and not other.ident:
+            other.start()
+            other.join(0.3)
+        write_tokens(tokens)
+
+    monkeypatch.setattr(profiles, "_write_tokens", paused)
+    profiles.store_token("prod", "p")
+    other.join(60)
+    assert [profiles.token_of(each) for each in ("prod", "lab")] == ["p", "l"]
+
+
+def test_a_login_where_no_server_is_written_says_how_to_write_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path))
+
+    done = run("login", "prod", text="x\n")
+
+    assert done.stderr == (
+        f"error[config_invalid]: {tmp_path}/config.yaml has no server 'prod'\n"
+        '   = hint: write it there: servers: {prod: {url: "https://…"}}\n'
+    )
+
+
 def test_what_removes_at_the_server_of_a_profile_shows_the_target_and_needs_yes(
     served: Fleet,
 ) -> None:
@@ -98,6 +135,61 @@ def test_a_profile_of_a_deployment_is_the_graph_itself_for_its_actor(
     assert read.output.splitlines() == ["name", "Ada"]
     with open_graph(graph_uri(str(tmp_path / "brain"), "people"), read_only=True) as graph:
         assert next(iter(graph.log())).actor == "dee"
+
+
+@pytest.mark.parametrize("profile", [("-P", "lab"), ()], ids=["given", "usual"])
+def test_queries_are_checked_against_the_graph_of_a_profile(
+    served: Fleet, tmp_path: Path, profile: tuple[str, ...]
+) -> None:
+    run("login", "prod", text=f"{TOKENS['bob']}\n")
+    (tmp_path / "empty/q.gq").write_text(QUERIES)
+
+    linted = run("query", "lint", "--query", "q.gq", *profile)
+    explained = run("query", "explain", "--query", "q.gq", "--name", "everyone", *profile)
+
+    assert (linted.exit_code, explained.exit_code) == (0, 0), linted.output + explained.output
+
+
+def test_an_alias_takes_all_words_where_a_profile_names_the_graph(
+    served: Fleet, tmp_path: Path
+) -> None:
+    (tmp_path / "empty/q.gq").write_text(QUERIES)
+    (tmp_path / "empty/omnigraph.yaml").write_text(
+        "aliases:\n  add: {command: change, query: q.gq, name: add, args: [name]}\n"
+    )
+    done = run("change", "--alias", "add", "-P", "lab", "Ada")
+    assert done.exit_code == 0, done.output
+
+
+def test_the_doctor_looks_at_the_store_of_a_profile_that_is_given(
+    served: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str | None] = []
+
+    def diagnose(_: object, uri: str | None) -> tuple[()]:
+        asked.append(uri)
+        return ()
+
+    monkeypatch.setattr(doctor, "diagnose", diagnose)
+    run("doctor", "-P", "lab")
+    run("doctor")  # the usual profile is one of a server
+    assert asked == [graph_uri(str(tmp_path / "brain"), "people"), None]
+    assert "does not work through the server" in run("doctor", "-P", "work").output
+
+
+def test_a_graph_that_is_named_wins_over_the_profile_of_the_variable(
+    served: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty/p.pg").write_text(SCHEMA)
+    monkeypatch.setenv("OMNIGRAPH_PROFILE", "lab")
+    made = run("init", "--schema", "p.pg", "own.omni")
+    assert made.exit_code == 0, made.output
+    run("branch", "create", "draft", "own.omni")
+
+    assert run("branch", "list", "own.omni").output.split() == ["main", "draft"]
+    assert run("branch", "list").output.split() == ["main"]
+    refused = run("branch", "list", "own.omni", "-P", "lab")
+    assert (refused.exit_code, "named twice" in refused.output) == (2, True)
 
 
 def test_a_token_file_that_others_can_read_is_refused(served: Fleet, tmp_path: Path) -> None:

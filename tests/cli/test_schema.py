@@ -166,6 +166,7 @@ def test_what_is_not_supported_is_told_in_full_and_nothing_is_changed(
     told = "cannot change Person.age: its type cannot change from I32 to I64"
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith(f"error[unsupported_migration]: {told}")
+    assert "   = hint: nothing was changed; add a property or type beside it" in done.stderr
     assert answered(as_json)["unsupported_changes"] == [told]
     assert open_graph(graph.uri).schema == SCHEMA
 

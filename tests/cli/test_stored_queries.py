@@ -66,6 +66,24 @@ def test_run_changes_and_reads(run: Run) -> None:
     assert rows.output.splitlines() == ["name", "bob"]
 
 
+def test_a_parameter_is_json_where_that_fits_its_type_and_else_text(run: Run) -> None:
+    for name, role in (("7", "dev"), ('"ann"', "null")):
+        done = run("query", "run", "add", "--param", f"name={name}", "--param", f"role={role}")
+        assert done.exit_code == 0, done.output
+
+    rows = run("read", "-e", "match { $p: Person } return { $p.name, $p.role }", "--format", "csv")
+
+    assert rows.output.splitlines() == ["p.name,p.role", "7,dev", "ann,"]
+
+
+@pytest.mark.parametrize("other", [("--param", "$name=b"), ("--params", '{"name": "b"}')])
+def test_a_parameter_cannot_be_given_twice(run: Run, other: tuple[str, str]) -> None:
+    done = run("query", "run", "add", "--param", "name=a", *other)
+
+    assert done.exit_code == 2
+    assert "the parameter 'name' is given twice" in done.output
+
+
 def test_an_unknown_query_is_not_found(run: Run) -> None:
     found = run("query", "run", "oldr")
 
@@ -100,9 +118,14 @@ def test_without_stored_queries_it_says_where_to_name_them(run: Run, tmp_path: P
     (tmp_path / "omnigraph.yaml").write_text("graphs: {people: {uri: g.omni}}\n")
 
     found = run("query", "list", "--target", "people")
+    document = run("query", "list", "--target", "people", "--json")
 
-    assert found.exit_code == 1
-    assert "queries:" in found.output
+    assert (found.exit_code, found.stdout) == (0, "no stored queries\n")
+    assert "queries:" in found.stderr
+    assert json.loads(document.stdout) == {"queries": []}
+    refused = run("query", "run", "older", "--target", "people")
+    assert refused.exit_code == 1
+    assert "queries:" in refused.stderr
 
 
 def test_queries_by_name_are_those_alone_and_may_be_hidden(run: Run, tmp_path: Path) -> None:

@@ -199,9 +199,11 @@ def test_an_error_is_told_and_the_next_statement_is_read(talk: Talk) -> None:
 def test_tab_completes_names_of_the_graph(talk: Talk) -> None:
     talk.type("match { $p: Per\t")
     talk.says("son")
-    talk.type(" } return { $p.ag\t")
+    talk.type(" } return { coal\t")
+    talk.says("esce")
+    talk.type("($p.ag\t")
     talk.says("e")
-    talk.type(" as x };\r")
+    talk.type(", 0) as x };\r")
     talk.says("(2 rows)")
     talk.type(".branch rev\t")
     talk.says("iew/hires")
@@ -297,6 +299,17 @@ def test_statements_come_through_a_pipe(folder: Path, environment: dict[str, str
     assert done.stdout.split() == ["name", "ann", "bob"]
 
 
+def test_comments_may_follow_what_comes_through_a_pipe(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    body = "match { $p: Person } return { $p.name as name } order { name }"
+    text = f".mode csv\n{body}; // all of them\n{body} /* again */ ;\n{body} // and again\n;\n"
+    done = piped(f"{text}{body} // at last", folder, environment)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == ["name", "ann", "bob"] * 4
+
+
 def test_the_first_error_ends_what_comes_through_a_pipe(
     folder: Path, environment: dict[str, str]
 ) -> None:
@@ -367,3 +380,97 @@ def test_ctrl_c_ends_a_command_with_130_and_no_traceback(
 
     assert running.returncode == 130
     assert told == b"interrupted\n"
+
+
+INTERRUPTED_AT = {
+    "an import": "class Stop:\n"
+    "    def find_spec(self, name, *_):\n"
+    "        if name == 'click':\n"
+    "            raise KeyboardInterrupt\n"
+    "sys.meta_path.insert(0, Stop())\n",
+    "its options": "import click\n"
+    "def stop(*_):\n"
+    "    raise KeyboardInterrupt\n"
+    "click.Group.parse_args = stop\n",
+    "its end": "from omnigraph.cli import main\n"
+    "def stop():\n"
+    "    raise KeyboardInterrupt\n"
+    "main.leave = stop\n",
+}
+
+
+@pytest.mark.parametrize("at", INTERRUPTED_AT)
+def test_ctrl_c_before_or_after_a_command_ends_it_in_the_same_way(at: str) -> None:
+    start = "from omnigraph.cli.start import main as start\nstart()"
+    code = f"import sys\nsys.argv = ['omnigraph', 'version']\n{INTERRUPTED_AT[at]}{start}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+
+    assert done.stderr == b"interrupted\n"
+    assert done.returncode == 130
+
+
+LSP_BODY = (
+    b'{"jsonrpc":"2.0","id":1,"method":"initialize",'
+    b'"params":{"capabilities":{},"processId":null,"rootUri":null}}'
+)
+HANDSHAKES = {
+    "lsp": b"Content-Length: %d\r\n\r\n%s" % (len(LSP_BODY), LSP_BODY),
+    "mcp serve": b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":'
+    b'"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}\n',
+}
+
+
+@pytest.mark.parametrize("command", HANDSHAKES)
+def test_ctrl_c_ends_a_command_that_reads_standard_input_on_a_thread(
+    folder: Path, environment: dict[str, str], command: str
+) -> None:
+    running = subprocess.Popen(
+        ["omnigraph", *command.split()],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert running.stdin is not None
+    assert running.stdout is not None
+    assert running.stderr is not None
+    try:
+        running.stdin.write(HANDSHAKES[command])
+        running.stdin.flush()
+        assert running.stdout.readline(), "nobody answered the handshake"
+        running.send_signal(signal.SIGINT)
+        running.wait(60)  # its standard input stays open
+        assert running.stderr.read().endswith(b"interrupted\n")
+        assert running.returncode == 130
+    finally:
+        running.kill()
+        running.communicate()
+
+
+def test_ctrl_c_ends_such_a_command_also_where_nobody_reads_standard_error(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    running = subprocess.Popen(
+        ["omnigraph", "lsp"],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert running.stdin is not None
+    assert running.stdout is not None
+    assert running.stderr is not None
+    try:
+        running.stderr.close()
+        running.stdin.write(HANDSHAKES["lsp"])
+        running.stdin.flush()
+        assert running.stdout.readline(), "nobody answered the handshake"
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 130
+    finally:
+        running.kill()
+        running.wait()
+        running.stdin.close()
+        running.stdout.close()

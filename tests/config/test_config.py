@@ -187,6 +187,24 @@ def test_everything_that_is_wrong_is_told_at_once_and_in_order(tmp_path: Path) -
     assert lines[-1] == "… and 12 more"
 
 
+def test_every_alias_and_unfit_text_is_told_beside_what_is_no_yaml(tmp_path: Path) -> None:
+    text = 'a: *b\nc: [*b, *d]\ne: "\\0"\nf: {g: *b\n'
+    with pytest.raises(ConfigError) as raised:
+        load_config(written(tmp_path, text))
+    told = [
+        line.removeprefix(f"{tmp_path}/omnigraph.yaml:")
+        for line in str(raised.value.message).splitlines()
+    ]
+    assert told == [
+        "1: the alias '*b' is not allowed",
+        "2: the alias '*b' is not allowed",
+        "2: the alias '*d' is not allowed",
+        "3: a text has a NUL or half of a surrogate pair in it",
+        "4: the alias '*b' is not allowed",
+        "5: expected ',' or '}', but got '<stream end>'",
+    ]
+
+
 @pytest.mark.parametrize(
     ("data", "problem"),
     [

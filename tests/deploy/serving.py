@@ -49,7 +49,7 @@ def applied(folder: Path) -> Applied:
 
 
 @contextmanager
-def fleet(folder: Path, *, needs_all: bool = False) -> Iterator[Fleet]:
+def fleet(folder: Path, *, needs_all: bool = False, allows_writes: bool = True) -> Iterator[Fleet]:
     """Serve the deployment of a folder until the block ends."""
     tokens = folder.parent / "tokens.json"
     tokens.write_text(json.dumps(TOKENS))
@@ -57,7 +57,7 @@ def fleet(folder: Path, *, needs_all: bool = False) -> Iterator[Fleet]:
         host="127.0.0.1",
         port=0,
         cluster=str(folder),
-        allows_writes=True,
+        allows_writes=allows_writes,
         needs_all_graphs=needs_all,
         environment={"OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": str(tokens)},
     )

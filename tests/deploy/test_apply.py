@@ -1,27 +1,36 @@
 """A deployment converges by one flip: crashes, races, drift, deletions and rollbacks."""
 
 import json
+import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from omnigraph.api.graph import open as open_graph
+from omnigraph.deploy import live
 from omnigraph.deploy.apply import Applied, apply, approve
 from omnigraph.deploy.declaration import read_declaration
 from omnigraph.deploy.definition import graph_uri
 from omnigraph.deploy.ledger import Ledger
 from omnigraph.deploy.plan import DeploymentPlan, make_plan
+from omnigraph.deploy.revision import canonical
 from omnigraph.errors import (
     ApprovalNeededError,
     DeclarationError,
     DeploymentMovedError,
     GraphNotFoundError,
+    OmniGraphError,
+    OutcomeUnknownError,
     RevisionNotFoundError,
+    StorageError,
     UnsupportedMigrationError,
 )
 from omnigraph.storage import steps
+from omnigraph.storage.objects import Objects
+from omnigraph.storage.store import store_at
 from tests.changes.meanwhile import meanwhile
 from tests.deploy.folder import CLUSTER, QUERIES, SCHEMA, TWO, write
 from tests.stores import Lane
@@ -46,6 +55,16 @@ def applied(folder: Path, storage: str | None = None) -> Applied:
 def planned(folder: Path) -> DeploymentPlan:
     found = read_declaration(folder)
     return make_plan(Ledger.at(found.storage), found.storage, found.definition)
+
+
+def approved_removal(folder: Path, storage: str) -> None:
+    """Apply two graphs, and approve of the removal of `other`, which the folder now says."""
+    write(folder, cluster__yaml=TWO)
+    applied(folder, storage)
+    write(folder, cluster__yaml=CLUSTER)
+    definition = read_declaration(folder).definition
+    plan = make_plan(Ledger.at(storage), storage, definition)
+    approve(storage, definition, "graph.other", plan.digest)
 
 
 def resources(plan: DeploymentPlan) -> dict[str, str]:
@@ -226,6 +245,170 @@ def test_a_deleted_graph_that_was_written_to_meanwhile_is_kept(folder: Path) -> 
         assert len(graph.query(QUERIES, "everyone")) == 1
 
 
+def test_no_error_denies_a_revision_that_serves(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, cluster__yaml=TWO)
+    applied(folder)
+    write(folder, cluster__yaml=CLUSTER)
+    declared = read_declaration(folder)
+    approve(declared.storage, declared.definition, "graph.other", planned(folder).digest)
+
+    def refuse(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", refuse)
+        with pytest.raises(OutcomeUnknownError, match="revision 2 serves"):
+            applied(folder)
+    assert Ledger.at(str(folder)).serving().number == 2
+    assert not applied(folder).is_new
+    with pytest.raises(GraphNotFoundError):
+        open_graph(graph_uri(str(folder), "other"))
+
+
+@pytest.mark.parametrize("where", ["local", "bucket"])
+def test_a_graph_that_is_half_deleted_is_deleted_by_the_next_apply(
+    folder: Path, where: str, standin: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = str(folder) if where == "local" else standin.root
+    approved_removal(folder, storage)
+    graph = store_at(graph_uri(storage, "other"))
+    every = len(graph.objects.listing())
+    delete_many = Objects.delete_many
+
+    def schemas_only(path: str) -> None:
+        for each in Path(path, "_schemas").iterdir():
+            each.unlink()
+        raise PermissionError(13, "Permission denied", path)
+
+    def first_only(self: Objects, paths: Iterable[str]) -> None:
+        found = sorted(paths)
+        delete_many(self, found[:2])
+        if where == "local" or not found:
+            return
+        raise StorageError("the store is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(live, "shutil", SimpleNamespace(rmtree=schemas_only))
+        patch.setattr(Objects, "delete_many", first_only)
+        with pytest.raises(OutcomeUnknownError, match="revision 2 serves"):
+            applied(folder, storage)
+    assert 0 < len(graph.objects.listing()) < every
+
+    assert not applied(folder, storage).is_new
+
+    assert graph.objects.listing() == []
+
+
+def test_a_graph_that_cannot_be_looked_at_is_not_said_to_be_written_to(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    approved_removal(folder, str(folder))
+
+    def away(reached: str) -> None:
+        if reached == "cluster published":
+            monkeypatch.setattr("omnigraph.deploy.live.open_graph", refuse)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise StorageError("the store is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, "observer", away)
+        with pytest.raises(OutcomeUnknownError, match=r"revision 2 serves.*the store is away"):
+            applied(folder)
+    monkeypatch.undo()
+
+    assert not applied(folder).is_new
+    with pytest.raises(GraphNotFoundError):
+        open_graph(graph_uri(str(folder), "other"))
+
+
+@pytest.mark.parametrize("lands", [True, False])
+@pytest.mark.parametrize("where", ["local", "bucket"])
+def test_an_approval_of_which_the_store_tells_nothing_is_not_denied(
+    folder: Path, where: str, lands: bool, standin: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = str(folder) if where == "local" else standin.root
+    write(folder, cluster__yaml=TWO)
+    applied(folder, storage)
+    write(folder, cluster__yaml=CLUSTER)
+    definition = read_declaration(folder).definition
+    plan = make_plan(Ledger.at(storage), storage, definition)
+    create = Objects.create
+
+    def lost(self: Objects, path: str, data: bytes) -> bool:
+        if lands:
+            create(self, path, data)
+        raise StorageError("no answer")
+
+    told: OmniGraphError | None = None
+    with monkeypatch.context() as patch:
+        patch.setattr(Objects, "create", lost)
+        try:
+            approve(storage, definition, "graph.other", plan.digest)
+        except OmniGraphError as failed:
+            told = failed
+
+    assert Ledger.at(storage).is_approved(plan.digest, "graph.other") == lands
+    unsure = OutcomeUnknownError if where == "bucket" else StorageError
+    assert type(told) is (type(None) if lands else unsure)
+
+
+def test_a_revision_that_cannot_be_flushed_serves(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flush(root: Path, paths: list[str]) -> None:
+        if "/serving/" in paths[0]:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("omnigraph.deploy.ledger.sync", flush)
+    with pytest.raises(OutcomeUnknownError, match="revision 1 serves but could not be flushed"):
+        applied(folder)
+    assert Ledger.at(str(folder)).serving().number == 1
+
+
+def test_who_loses_the_race_to_publish_is_told_so_whether_or_not_it_can_be_flushed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = Objects.create
+
+    def late(self: Objects, path: str, data: bytes) -> bool:
+        if "/serving/" in path:
+            create(self, path, canonical({**json.loads(data), "id": "other"}))
+        return create(self, path, data)
+
+    def flush(root: Path, paths: list[str]) -> None:
+        if "/serving/" in paths[0]:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Objects, "create", late)
+    monkeypatch.setattr("omnigraph.deploy.ledger.sync", flush)
+    with pytest.raises(DeploymentMovedError, match="revision 1 was published by somebody else"):
+        applied(folder)
+
+
+@pytest.mark.parametrize("lands", [True, False])
+def test_a_revision_of_which_the_store_tells_nothing_serves_or_nobody_can_tell(
+    folder: Path, standin: Lane, monkeypatch: pytest.MonkeyPatch, lands: bool
+) -> None:
+    create = Objects.create
+
+    def lost(self: Objects, path: str, data: bytes) -> bool:
+        if "/serving/" not in path:
+            return create(self, path, data)
+        if lands:
+            create(self, path, data)
+        raise StorageError("no answer")
+
+    monkeypatch.setattr(Objects, "create", lost)
+    if lands:
+        assert applied(folder, standin.root).entry.number == 1
+        return
+    with pytest.raises(OutcomeUnknownError, match="while publishing revision 1"):
+        applied(folder, standin.root)
+
+
 def test_a_drop_hides_no_row_that_came_after_its_approval(folder: Path) -> None:
     applied(folder)
     write(folder, people__pg="node Person { name: String @key }\n")
@@ -287,7 +470,7 @@ def test_a_rollback_lets_earlier_definitions_serve_and_no_data_is_lost(folder: P
     ledger = Ledger.at(str(folder))
 
     earlier = ledger.find("1")
-    done = apply(str(folder), ledger.definition(earlier.revision), kind="rollback")
+    done = apply(str(folder), ledger.definition(earlier.revision), earlier=earlier)
 
     assert (done.entry.number, done.entry.revision) == (3, earlier.revision)
     assert [each.kind for each in ledger.entries()] == ["rollback", "apply", "apply"]

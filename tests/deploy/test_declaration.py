@@ -45,6 +45,16 @@ def test_problems_of_all_files_are_told_together(tmp_path: Path) -> None:
     assert any(each.startswith(twin) for each in found)
 
 
+def test_a_query_that_its_file_does_not_have_is_told_by_the_path_in_the_folder(
+    tmp_path: Path,
+) -> None:
+    queries = "queries: {evryone: {file: queries/people.gq}}"
+    write(tmp_path, cluster__yaml=CLUSTER.replace("queries: queries/", queries))
+
+    told = "queries/people.gq:1: the file has no query 'evryone'; did you mean 'everyone'?"
+    assert problems(tmp_path) == [told]
+
+
 def test_a_query_that_does_not_fit_its_schema_is_told_with_its_line(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "queries/bad.gq").write_text(

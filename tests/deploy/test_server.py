@@ -8,12 +8,18 @@ import pytest
 
 from omnigraph import connect
 from omnigraph.api.graph import open as open_graph
-from omnigraph.deploy.definition import graph_uri
+from omnigraph.deploy.definition import Definition, graph_uri
 from omnigraph.deploy.ledger import ROOT, Ledger
-from omnigraph.errors import ConfigError, QueryNotFoundError, RevisionNotFoundError
+from omnigraph.errors import (
+    ConfigError,
+    QueryNotFoundError,
+    RevisionNotFoundError,
+    StorageError,
+)
 from tests.deploy.folder import CLUSTER, POLICY, TWO, write
 from tests.deploy.serving import TOKENS, Fleet, applied, fleet
 
+FREE = CLUSTER.partition("policies:")[0]
 ADD = "query add($name: String) { insert Person { name: $name } }"
 ALL = "query q() { match { $p: Person } return { $p.name as name } order { name } }"
 
@@ -37,10 +43,37 @@ def test_every_graph_has_all_routes_below_its_name(served: Fleet) -> None:
         assert served.ask("POST", f"/graphs/{graph}/change", body).status_code == 200
         rows = served.ask("POST", f"/graphs/{graph}/read", {"query_source": ALL}).json()["rows"]
         assert rows == [{"name": graph}]
-    assert served.ask("POST", "/read", {"query_source": ALL}).status_code == 404
+    astray = served.ask("POST", "/read", {"query_source": ALL})
+    assert (astray.status_code, astray.json()["code"]) == (404, "no_route")
+    assert astray.json()["error"] == "this server has its graphs at /graphs/NAME"
+    assert "GET /graphs" in astray.json()["detail"]["hint"]
+    assert "openapi.json" in served.ask("GET", "/nowhere").json()["error"]
     paths = served.client.get("/openapi.json").json()["paths"]
     assert "/graphs/{graph}/read" in paths
     assert "/graphs" in paths
+
+
+def test_the_log_says_whether_there_is_a_policy(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", "omnigraph.server"), fleet(folder):
+        pass
+    free = write(tmp_path / "free", cluster__yaml=FREE)
+    applied(free)
+    with caplog.at_level("INFO", "omnigraph.server"), fleet(free):
+        pass
+    started = [each.fields for each in caplog.records if each.message == "serving"]  # type: ignore[attr-defined]
+    assert [each["policy"] for each in started] == [True, False]
+
+
+def test_a_graph_without_a_policy_says_where_one_is_written(tmp_path: Path) -> None:
+    free = write(tmp_path / "free", cluster__yaml=FREE)
+    applied(free)
+    with fleet(free, allows_writes=False) as served:
+        refused = served.ask("POST", "/graphs/people/change", {"query_source": ADD})
+
+    assert refused.json()["error"] == "'bob' may only read: this graph has no policy"
+    assert "give the graph a policy in cluster.yaml" in refused.json()["detail"]["hint"]
 
 
 def test_graphs_are_listed_to_those_whom_the_policy_of_the_cluster_lets(served: Fleet) -> None:
@@ -115,6 +148,48 @@ def test_a_new_revision_is_taken_while_requests_run_and_none_is_dropped(
         asking.join(60)
     assert failed == []
     assert served.client.get("/healthz").json()["revision"] == 2
+
+
+def test_a_feed_ends_with_the_revision_that_no_longer_lets_its_actor_read(
+    folder: Path, served: Fleet
+) -> None:
+    both = POLICY.replace("writers: [bob]", "writers: [bob, cy]")
+    write(folder, cluster__yaml=TWO, base__policy__yaml=both)
+    applied(folder)
+    served.wait_for(lambda: served.ask("GET", "/graphs/people/snapshot", actor="cy").is_success)
+    headers = {"authorization": f"Bearer {TOKENS['bob']}"}
+    stream = "/graphs/people/changes/stream"
+    with served.client.stream("GET", stream, headers=headers, timeout=60) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "event: baseline"
+        write(folder, cluster__yaml=TWO, base__policy__yaml=both.replace("[bob, cy]", "[cy]"))
+        applied(folder)
+        served.wait_for(lambda: served.ask("GET", "/graphs/people/snapshot").status_code == 404)
+
+        body = {"query_source": ADD, "params": {"name": "Eve"}}
+        assert served.ask("POST", "/graphs/people/change", body, actor="cy").is_success
+
+        assert next(each for each in lines if each.startswith("event: ")) == "event: error"
+        assert "no graph 'people'" in next(lines)
+
+
+def test_a_revision_that_could_not_be_read_is_tried_again(
+    folder: Path, served: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, failures = Ledger.definition, [StorageError("the store is away")]
+
+    def definition(self: Ledger, revision: str) -> Definition:
+        if failures:
+            raise failures.pop()
+        return read(self, revision)
+
+    monkeypatch.setattr(Ledger, "definition", definition)
+    monkeypatch.setattr("omnigraph.server.deployed._TRY_AGAIN_SECONDS", 0.1)
+    (folder / "queries/more.gq").write_text("query more() { match { $p: Person } return { $p } }")
+    applied(folder)
+
+    served.wait_for(lambda: served.ask("GET", "/graphs").json()["revision"] == 2)
+    assert served.client.get("/healthz").json()["reload_failing"] == []
 
 
 def test_a_revision_that_does_not_load_is_refused_as_a_whole(folder: Path, served: Fleet) -> None:

@@ -47,13 +47,24 @@ def test_a_figure_is_held_up_to_its_bound_and_no_further() -> None:
     assert Held(least, None).verdict == "not measured"
 
 
-def test_a_stored_run_names_the_machine_the_versions_and_the_seed(
+def test_the_page_says_why_a_figure_falls_short() -> None:
+    below = [each for each in held(FIGURES) if each.verdict == "short"]
+    told = page.page()
+
+    assert all(f"{each.figure.what} | {each.shown} |" in told for each in below)
+    assert all(each.figure.cause in told for each in below)
+    assert Figure(area="", workload="", finding="", what="").cause == "Not known."
+
+
+def test_a_stored_run_names_the_machine_the_commit_the_versions_and_the_seed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(record, "commit_of_tree", lambda: "575ed12b")
     monkeypatch.setattr(record, "RESULTS", tmp_path)
 
     found = json.loads(store("some", ["pyarrow"], {"time": Timing(2, 1, 3, 5)}).read_text())
 
+    assert found["commit"] == "575ed12b"
     assert found["packages"].keys() == {"omnigraph", "pyarrow"}
     assert found["machine"].keys() >= {"cores", "memory_gb", "python"}
     assert found["seed"] == DATA_SEED

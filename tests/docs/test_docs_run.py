@@ -36,6 +36,12 @@ def test_every_block_is_in_a_language_that_is_run_or_listed_as_not_run(page: Pat
     assert others == []
 
 
+def test_pip_installs_the_wheel_and_gets_extras_in_quotes() -> None:
+    sources = sorted((ROOT / "omnigraph").rglob("*.py"))
+    wrong = re.compile(r"pip install [^`\n]*(?<![\w'./-])omnigraph(?![\w.-])")
+    assert [str(path) for path in (*PAGES, *sources) if wrong.search(path.read_text())] == []
+
+
 @pytest.mark.parametrize("block", all_blocks("pg"), ids=str)
 def test_a_schema_compiles_or_gives_its_code(block: Block) -> None:
     code = block.promised("error")

@@ -1,5 +1,6 @@
 """docs/errors.md has a section for every code, with an example that is tested."""
 
+import ast
 import inspect
 import re
 
@@ -20,7 +21,13 @@ def test_every_code_of_a_problem_has_a_section_with_a_title() -> None:
 
 def test_every_code_of_an_error_class_has_a_section() -> None:
     untitled = [code for code, title in sections() if not title]
-    assert sorted(untitled) == sorted(class_codes())
+    assert sorted(untitled) == sorted(class_codes() | server_codes())
+
+
+def test_the_page_of_the_server_names_every_code_of_servers() -> None:
+    page = (ROOT / "docs" / "server.md").read_text()
+    table = page.partition("\n## Errors\n")[2].partition("\n## ")[0]
+    assert sorted(each for each in server_codes() if f"`{each}`" not in table) == []
 
 
 def test_no_code_has_two_sections() -> None:
@@ -48,6 +55,19 @@ def class_codes() -> set[str]:
     """Return the codes that the classes of the error tree carry themselves."""
     kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
     return {kind.code for kind in kinds if issubclass(kind, OmniGraphError)}
+
+
+def server_codes() -> set[str]:
+    """Return the codes with which a server refuses by itself, beside those of errors."""
+    paths = (ROOT / "omnigraph" / "server").rglob("*.py")
+    calls = [
+        node
+        for path in paths
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Refusal", "self._refuse")
+    ]
+    given = [ast.unparse(call.args[1]) for call in calls if len(call.args) > 1]
+    return {ast.literal_eval(each) for each in given if each != "error.code"} - class_codes()
 
 
 def promised(block: Block) -> str | None:

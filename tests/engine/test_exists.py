@@ -1,11 +1,14 @@
 """`exists { … }` is true for the rows for which its pattern has a match, on both roads."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from omnigraph.api.graph import Graph
-from tests.engine.asking import column, made
+from omnigraph.read import blocks
+from omnigraph.read.execution import Budget
+from tests.engine.asking import column, made, rows
 from tests.engine.trial import by_index
 from tests.pipeline.loads import edge, node
 
@@ -79,3 +82,53 @@ def test_rows_are_kept_by_exists_while_others_are_counted(people: Graph) -> None
     body = "match { $p: Person  $p knows $f  exists { $p worksAt $_ } or $p.age = 20 }"
 
     assert column(people, body + " return { count($f) }") == [3]
+
+
+DENSE = 40
+
+
+@pytest.fixture
+def dense(tmp_path: Path) -> Graph:
+    """Everybody knows everybody, so three hops lead from each to each in 1,600 ways."""
+    slugs = [f"{number:02}" for number in range(DENSE)]
+    people = (node("Person", slug=slug, age=at) for at, slug in enumerate(slugs))
+    return made(
+        tmp_path, SCHEMA, *people, *(edge("Knows", *pair) for pair in product(slugs, slugs))
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("exists { $p knows $a  $a knows $b  $b knows $c }", DENSE),
+        ("exists { $p knows $a  $a knows $b  $b knows $c  $c.age > 90 }", 0),
+        ("exists { $p knows $a  $a knows $b  $b knows $c  $c.age > $p.age }", DENSE - 1),
+        ("exists { $p knows $a  exists { $a knows $b  exists { $b knows $c } } }", DENSE),
+        ("exists { $p knows $a  not { $a knows $b  $b knows $c  $c.age = 90 } }", DENSE),
+        ("not { $p knows $a  $a knows $b  $b knows $c  $c.age < $p.age }", 1),
+    ],
+)
+def test_what_a_block_matches_in_many_ways_does_not_count_against_the_budget(
+    dense: Graph, condition: str, expected: int
+) -> None:
+    view = dense.at(budget=Budget(rows=DENSE**3))
+    body = f"match {{ $p: Person  {condition} }} return {{ count(*) }}"
+
+    assert rows(view, body) == [(expected,)]
+
+
+def test_blocks_that_match_more_often_than_can_be_counted_have_a_match(dense: Graph) -> None:
+    far = "  ".join(f"$f{at} knows $f{at + 1}" for at in range(13))
+    body = f"match {{ $p: Person  exists {{ $p knows $f0  {far} }} }} return {{ count(*) }}"
+
+    assert column(dense, body) == [DENSE]
+
+
+def test_a_block_is_asked_in_parts_where_it_makes_many_rows(
+    dense: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "_MOST_AT_ONCE", 100)
+    monkeypatch.setattr(blocks, "_BLOCK", 50)
+    body = "match { $p: Person  exists { $p knows $a  $a knows $b  $b.age + $a.age < $p.age } }"
+
+    assert column(dense, body + " return { $p.age }") == list(range(1, DENSE))

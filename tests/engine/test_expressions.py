@@ -1,8 +1,10 @@
 """What is computed is exact, null where an argument is, and an error where it has no value."""
 
+import math
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -80,6 +82,8 @@ def computed(graph: Graph, text: str, slug: str = "ann") -> object:
         ("length($p.tags)", 2),
         ("substring($p.name, 1, 2)", "An"),
         ("substring($p.name, 9)", ""),
+        (f"substring($p.name, 1, {MOST})", "Ann "),
+        (f"substring($p.name, {MOST}, {MOST})", ""),
         ("substring($p.name, 0, length($p.name) - 4)", " "),
         ("abs(-$p.pay)", 2.5),
         ("round($p.pay)", 3.0),
@@ -285,9 +289,44 @@ def test_floats_of_32_bits_stay_so() -> None:
         compute("*", [pa.array([3e38], pa.float32()), pa.scalar(10.0, pa.float32())], F32)
 
 
+def test_a_number_that_is_none_comes_of_no_numbers(people: Graph) -> None:
+    body = 'match { $p: Person { slug: "ann" } } return { $x * $p.pay, $x * $y }'
+
+    (row,) = rows(people, body, "$x: F64, $y: F64", x=math.inf, y=-1.0)
+    assert row[1] == -math.inf
+    with pytest.raises(ExpressionError, match="the result is not a number"):
+        rows(people, body, "$x: F64, $y: F64", x=math.inf, y=0.0)
+    with pytest.raises(ExpressionError, match="the result is not a number"):
+        rows(
+            people, "match { $p: Person } return { $x * ($p.pay - $p.pay) }", "$x: F64", x=math.inf
+        )
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "expected"),
+    [
+        ("I64", np.int64(3), 3),
+        ("U64", np.uint64(2**64 - 1), 2**64 - 1),
+        ("F64", np.float32(1.5), 1.5),
+        ("F64", np.int8(-1), -1.0),
+        ("Bool", np.array([True])[0], True),
+    ],
+)
+def test_a_number_of_numpy_is_given_as_one_of_python(
+    people: Graph, kind: str, given: object, expected: object
+) -> None:
+    body = 'match { $p: Person { slug: "ann" } } return { $x as x }'
+    assert column(people, body, f"$x: {kind}", x=given) == [expected]
+
+
 def test_functions_of_columns_with_bounds_for_each_row() -> None:
     texts, starts = pa.array(["abc", "xyz", None]), pa.array([1, None, 0])
     assert compute("substring", [texts, starts], STRING).to_pylist() == ["bc", None, None]
+    most = pa.scalar(2**64 - 1, pa.uint64())
+    assert compute("substring", [texts, pa.scalar(1), most], STRING).to_pylist()[:1] == ["bc"]
+    assert compute("substring", [texts, most], STRING).to_pylist()[:1] == [""]
+    each = pa.array([most, most, most])
+    assert compute("substring", [texts, starts, each], STRING).to_pylist()[:1] == ["bc"]
     nobody = pa.array([None, None], pa.utf8())
     assert compute("substring", [nobody, pa.scalar(-1)], STRING).to_pylist() == [None, None]
     assert compute("substring", [nobody, pa.array([1, -1])], STRING).to_pylist() == [None, None]

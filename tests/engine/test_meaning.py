@@ -441,6 +441,20 @@ def test_what_is_no_number_is_in_no_list(tmp_path: Path) -> None:
         assert column(graph, body.format(f"not ($n.score in {listed})"), **given) == ["a"]
 
 
+def test_what_is_no_number_is_one_group_whatever_its_sign(tmp_path: Path) -> None:
+    graph = made(tmp_path, "node N { slug: String @key  score: F64?  half: F32? }")
+    scores = [float("nan"), -float("nan"), 1.0, None]
+    frame = {"slug": pa.array("abcd"), "score": scores, "half": pa.array(scores, pa.float32())}
+    graph.load(pa.table(frame), type="N")
+
+    for name in ("score", "half"):
+        once = column(graph, f"match {{ $n: N }} return distinct {{ $n.{name} as s }}")
+        assert [str(each) for each in once] == ["None", "1.0", "nan"]
+        body = f"match {{ $n: N }} return {{ $n.{name} as s, count($n) as n }}"
+        assert [n for _, n in rows(graph, body)] == [1, 1, 2]
+        assert column(graph, f"match {{ $n: N }} return {{ count(distinct $n.{name}) }}") == [2]
+
+
 # Groups, order and results
 
 
@@ -597,6 +611,15 @@ def test_no_rows_and_no_groups_are_one_row(people: Graph) -> None:
     assert rows(people, grouped) == []
 
 
+def test_a_value_that_is_the_same_for_all_rows_is_no_group(people: Graph) -> None:
+    body = """
+        match { $p: Person { slug: "eve" } }
+        return { $kind as kind, 1 + 1 as two, count(*) as n }
+    """
+
+    assert rows(people, body, "$kind: String", kind="person") == [("person", 2, 0)]
+
+
 def test_a_datetime_keeps_its_milliseconds(tmp_path: Path) -> None:
     moment = datetime(2024, 1, 31, 12, 0, 0, 1_000, UTC)
     graph = made(tmp_path, SCHEMA, person("a", seen=NOON, times=[NOON]), person("b"))
@@ -631,6 +654,18 @@ def test_a_key_that_no_node_can_have_finds_none(tmp_path: Path) -> None:
     assert column(graph, body, "$s: F64", s=float("nan")) == []
     assert column(graph, body, "$s: F64", s=-0.0) == ["0.0"]
     assert column(graph, "match { $p: Part { size: 0 } } return { $p.id }") == ["0.0"]
+
+
+@pytest.mark.parametrize(("kind", "odd"), [("F32", 2**24 + 1), ("F64", 2**53 + 1)])
+def test_a_float_key_is_found_by_a_whole_number_only_if_it_is_just_that(
+    kind: str, odd: int, tmp_path: Path
+) -> None:
+    graph = made(tmp_path, f"node Part {{ size: {kind} @key }}", node("Part", size=float(odd - 1)))
+
+    def found(size: int) -> int:
+        return len(rows(graph, f"match {{ $p: Part {{ size: {size} }} }} return {{ $p.id }}"))
+
+    assert [found(size) for size in (odd - 1, odd, odd + 1)] == [1, 0, 0]
 
 
 def test_a_budget_that_is_exceeded_names_its_limit(people: Graph) -> None:

@@ -1,5 +1,6 @@
 """Shortest paths: between two nodes, from one to all, all of them, and by a weight."""
 
+import time
 from itertools import pairwise, permutations
 from pathlib import Path
 from random import Random
@@ -8,7 +9,8 @@ from typing import Any
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.errors import ExpressionError
+from omnigraph.errors import BudgetError, ExpressionError
+from omnigraph.read.execution import Budget
 from omnigraph.read.operators import paths
 from tests.engine.asking import made, rows
 from tests.engine.trial import by_index
@@ -111,6 +113,32 @@ def test_a_weight_that_is_no_distance_is_an_error(tmp_path: Path, weight: float 
         rows(graph, "match { $a $e:road{1,} $b as $p shortest by $e.km } return { length($p) }")
 
 
+def test_an_integer_that_no_float_holds_exactly_is_a_weight_all_the_same(tmp_path: Path) -> None:
+    schema = SCHEMA.replace("F64?", "U64")
+    towns = (node("Town", slug=slug) for slug in "abc")
+    ways = [("a", "b", 2**53 + 1), ("b", "c", 1), ("a", "c", 2**64 - 1)]
+    graph = made(tmp_path, schema, *towns, *(edge("Road", *ends, km=km) for *ends, km in ways))
+
+    match = '$a: Town { slug: "a" }  $a $e:road{1,} $b as $p shortest by $e.km'
+    assert found(graph, match) == ["ab", "abc"]
+
+
+def test_weights_that_add_up_to_no_number_are_an_error_where_no_lighter_path_is(
+    tmp_path: Path,
+) -> None:
+    towns = (node("Town", slug=slug) for slug in "abcd")
+    ways = [("a", "b", 1e308), ("b", "c", 1e308), ("a", "d", 1.0), ("d", "c", 1.0)]
+    graph = made(tmp_path, SCHEMA, *towns, *(edge("Road", *ends, km=km) for *ends, km in ways))
+    match = '$a: Town { slug: "%s" }  $a $e:road{1,} $b as $p shortest by $e.km'
+
+    assert found(graph, match % "b") == ["bc"]
+    graph.mutate('query nearer() { insert Road { from: "a", to: "c", km: 3.0 } }')
+    assert found(graph, match % "a") == ["ab", "adc", "ad"]
+    graph.mutate('query gone() { delete Road where from = "d" or km = 3.0 }')
+    with pytest.raises(ExpressionError, match="'km' of a path add up to more than F64 holds"):
+        found(graph, match % "a")
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_paths_by_weight_are_those_of_all_paths(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
@@ -130,6 +158,24 @@ def test_paths_by_weight_are_those_of_all_paths(tmp_path: Path, seed: int) -> No
     body = f"match {{ $a $e:road{{1,{most}}} $b as $p shortest by $e.km }} return {{ nodes($p) }}"
 
     assert [ids(path) for (path,) in rows(graph, body)] == list(_lightest(names, roads, most))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_lightest_path_is_the_same_from_either_end(tmp_path: Path, seed: int) -> None:
+    """Summed as floats, 0.1 + 0.2 + 0.3 is more than 0.3 + 0.2 + 0.1."""
+    random = Random(seed)
+    names = "abcdefgh"
+    pairs = [pair for pair in permutations(names, 2) if random.random() < 0.6]
+    roads = (edge("Road", *pair, km=random.choice((0.1, 0.2, 0.3, 0.7, 1.1))) for pair in pairs)
+    graph = made(tmp_path, SCHEMA, *(node("Town", slug=slug) for slug in names), *roads)
+    path = "$a $e:road{1,5} $b as $p shortest by $e.km"
+
+    for one in names:
+        from_it = set(found(graph, f'$a: Town {{ slug: "{one}" }}  {path}'))
+        for other in names:
+            match = f'$b: Town {{ slug: "{other}" }}  {path}'
+            to_it = {way for way in found(graph, match) if way[0] == one}
+            assert to_it == {way for way in from_it if way[-1] == other}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -155,6 +201,59 @@ def test_paths_found_from_both_ends_are_those_found_from_one(
     monkeypatch.setattr(paths, "_FEW_ENDS", 0)
 
     assert from_both == rows(graph, body)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("bound", "ab")
+def test_all_shortest_paths_from_or_to_one_node_are_those_to_each_other(
+    tmp_path: Path, seed: int, bound: str
+) -> None:
+    random = Random(seed)
+    names = [f"{number:02}" for number in range(24)]
+    roads = [edge("Road", *random.choices(names, k=2)) for _ in range(70)]
+    graph = made(tmp_path, SCHEMA, *(node("Town", slug=slug) for slug in names), *roads)
+    arrow, hops = random.choice(("road", "<road>")), random.choice(("{0,}", "{1,}", "{2,4}"))
+    one = f'${bound}: Town {{ slug: "07" }}  $a {arrow}{hops} $b as $p all shortest'
+    other = "b" if bound == "a" else "a"
+    each = [f'${other}: Town {{ slug: "{slug}" }}  {one}' for slug in names]
+
+    expected = [way for match in each for way in found(graph, match)]
+    assert expected
+    assert found(graph, one) == expected
+
+
+@pytest.mark.parametrize("match", ['$a: Town { slug: "0000" }', '$b: Town { slug: "1199" }'])
+def test_all_shortest_paths_may_be_longer_than_python_calls_itself(
+    tmp_path: Path, match: str
+) -> None:
+    slugs = [f"{number:04}" for number in range(1_200)]
+    towns = (node("Town", slug=slug) for slug in slugs)
+    graph = made(tmp_path, SCHEMA, *towns, *(edge("Road", *pair) for pair in pairwise(slugs)))
+    body = f"match {{ {match}  $a road{{1,}} $b as $p all shortest }} return {{ length($p) as n }}"
+
+    assert sorted(n for (n,) in rows(graph, body)) == list(range(1, 1_200))  # type: ignore[type-var]
+
+
+def test_too_many_shortest_paths_exceed_the_time_of_a_query_soon(tmp_path: Path) -> None:
+    """Each of 40 diamonds doubles the paths."""
+    towns = [f"{letter}{number:02}" for number in range(41) for letter in "abc"]
+    ways = [
+        (f"{one}{number + (one != 'a'):02}", f"{other}{number + 1:02}")
+        for number in range(40)
+        for one, other in ("ab", "ac", "ba", "ca")
+    ]
+    graph = made(
+        tmp_path,
+        SCHEMA,
+        *(node("Town", slug=slug) for slug in towns),
+        *(edge("Road", *pair) for pair in ways),
+    )
+    body = '$a: Town { slug: "a00" }  $a road{1,} $b as $p all shortest'
+    began = time.monotonic()
+
+    with pytest.raises(BudgetError, match=r"longer than 0.3 s"):
+        rows(graph.at(budget=Budget(seconds=0.3)), f"match {{ {body} }} return {{ count(*) }}")
+    assert time.monotonic() - began < 10
 
 
 def _lightest(names: str, roads: dict[tuple[str, str], float], most: int) -> list[str]:

@@ -1,7 +1,7 @@
 """Statistics say about how many rows have a value, or lie below one."""
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from random import Random
 
@@ -56,6 +56,20 @@ def test_a_column_of_different_values_has_about_as_many_as_rows() -> None:
 
     assert known.distinct == pytest.approx(100_000, rel=0.3)
     assert known.share_equal("name 7") < 1e-4
+
+
+def test_of_times_what_lies_between_two_days_is_told_apart() -> None:
+    noon = datetime(2024, 1, 31, 12, tzinfo=UTC)
+    minutes = range(0, 60_000_000, 60_000)
+    stored = pa.array([int(noon.timestamp() * 1000) + each for each in minutes], pa.int64())
+    known = describe_column(stored.view(pa.date64()))
+    assert known is not None
+
+    half = noon + timedelta(minutes=500)
+    assert known.share_below(half, inclusive=False) == pytest.approx(0.5, abs=0.02)
+    assert known.share_equal(half) == pytest.approx(0.001)
+    assert len(known.common) == min(len(minutes), 32)
+    assert repr(from_arrays(to_arrays(known, pa.date64()))) == repr(known)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.api.graph import Graph
+from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import UnsupportedMigrationError, ViolationsError
 from tests.evolution.test_plans import NOT_NULLABLE, SUPPORTED, UNSUPPORTED, Case
@@ -174,6 +174,16 @@ def test_a_new_required_property_cannot_be_unique_when_there_are_two_rows(graph:
         graph.apply_schema(edited((SCORE, f"{SCORE}\n  rank: I32 @default(1) @unique")))
 
 
+def test_a_time_that_two_rows_have_is_told_to_the_second(tmp_path: Path) -> None:
+    schema = "node Visit { name: String @key  at: DateTime? }"
+    graph = init(tmp_path / "g", schema, durable=False)
+    at = "2024-01-31T12:00:01Z"
+    graph.load([{"name": "one", "at": at}, {"name": "two", "at": at}], type="Visit")
+
+    with pytest.raises(ViolationsError, match=r"'2024-01-31 12:00:01\+00:00' is that of another"):
+        graph.apply_schema(schema.replace("DateTime?", "DateTime? @unique"))
+
+
 @pytest.mark.parametrize(
     ("rule", "bad"),
     [
@@ -238,3 +248,18 @@ def test_the_text_beside_the_tables_is_that_of_main(graph: Graph) -> None:
 
     assert Path(graph.uri, "_schema.pg").read_text() == desired
     assert open_graph(graph.uri).schema == desired
+
+
+def test_a_process_keeps_few_of_many_schemas_and_reads_commits_of_all(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omnigraph.versioning.repository._MOST_CATALOGS", 2)
+    commits = [graph.branch().commit.id]
+    for number in range(3):
+        graph.apply_schema(f"{graph.schema}\nnode More{number} {{ slug: String @key }}")
+        commits.append(graph.branch().commit.id)
+
+    known = [len(graph.snapshot(each).catalog.nodes) for each in commits]
+
+    assert [each - known[0] for each in known] == [0, 1, 2, 3]
+    assert len(graph.repository._catalogs) == 2

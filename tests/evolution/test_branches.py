@@ -10,6 +10,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     HeadMovedError,
     InputError,
+    OutcomeUnknownError,
     QueryError,
     SchemaEditedError,
     UnsupportedMigrationError,
@@ -144,6 +145,19 @@ def test_a_change_that_is_sent_again_gives_what_it_did_the_first_time(graph: Gra
     assert [commit.kind for commit in graph.log(limit=3)] == ["write", "schema", "write"]
 
 
+def test_a_change_that_is_repeated_is_not_denied_when_what_was_before_is_cleaned_up(
+    graph: Graph,
+) -> None:
+    done = graph.branch(operation_id="once").apply_schema(NICK)
+    assert done.commit is not None
+    graph.cleanup(keep=1, grace="0s", confirm=True)
+
+    with pytest.raises(OutcomeUnknownError, match=f"applied before by commit {done.commit.id}"):
+        graph.branch(operation_id="once").apply_schema(NICK)
+
+    assert next(graph.log()).id == done.commit.id
+
+
 def test_an_operation_id_is_for_one_change_alone(graph: Graph) -> None:
     graph.branch(operation_id="once").mutate('query q() { insert City { name: "jena" } }')
     graph.branch(operation_id="twice").apply_schema(NICK)
@@ -206,6 +220,19 @@ def test_a_copy_of_the_schema_that_is_gone_is_written_again(graph: Graph, name: 
     path = Path(graph.uri, name)
     before = path.read_bytes()
     path.unlink()
+
+    open_graph(graph.uri)
+
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["_schema.pg", "_schema.ir.json"])
+def test_a_copy_of_the_schema_that_a_power_loss_left_empty_is_written_again(
+    graph: Graph, name: str
+) -> None:
+    path = Path(graph.uri, name)
+    before = path.read_bytes()
+    path.write_bytes(b"")
 
     open_graph(graph.uri)
 

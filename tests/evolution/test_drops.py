@@ -1,10 +1,18 @@
 """What a schema drops is hidden, not lost: it can be restored until a cleanup removes it."""
 
+from threading import Event
+
 import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import DataLossError, QueryError, SchemaError, ViolationsError
+from omnigraph.errors import (
+    CancelledError,
+    DataLossError,
+    QueryError,
+    SchemaError,
+    ViolationsError,
+)
 from omnigraph.storage.indexes import IndexKind, IndexSpec, covered_fragments
 from tests.evolution.town import PEOPLE, SCHEMA, edited, files, rows
 
@@ -46,6 +54,17 @@ def test_a_drop_is_refused_unless_it_is_allowed(graph: Graph, schema: str) -> No
     assert plan.supported
     assert plan.to_json()["drops_data"] is True
     assert graph.snapshot().commit == before
+
+
+def test_a_cancelled_plan_does_not_count_the_values_that_go_or_come_back(graph: Graph) -> None:
+    cancelled = Event()
+    cancelled.set()
+
+    with pytest.raises(CancelledError):
+        graph.plan_schema(NO_AGE, cancelled=cancelled)
+    dropped(graph, NO_AGE)
+    with pytest.raises(CancelledError):
+        graph.plan_schema(SCHEMA, cancelled=cancelled)
 
 
 def test_dropped_rules_no_longer_hold_and_can_be_added_again(graph: Graph) -> None:

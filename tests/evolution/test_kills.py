@@ -4,6 +4,7 @@ import random
 import shutil
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def nursery() -> Iterator[Nursery]:
 @pytest.fixture(autouse=True)
 def short_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a lock that a killed process left be taken over soon."""
-    monkeypatch.setattr(migrate, "schema_lock", lambda repository: schema_lock(repository, 0.05))
+    monkeypatch.setattr(migrate, "schema_lock", partial(schema_lock, lease=0.05))
 
 
 def checked(root: Path, desired: str) -> bool:

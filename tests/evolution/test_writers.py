@@ -7,12 +7,19 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import HeadMovedError, StorageError, ViolationsError
+from omnigraph.errors import (
+    BudgetError,
+    CancelledError,
+    HeadMovedError,
+    StorageError,
+    ViolationsError,
+)
 from omnigraph.evolve import migrate
 from omnigraph.storage import steps
 from omnigraph.versioning import schema_lock
@@ -165,9 +172,7 @@ def test_a_lock_that_a_crash_left_is_taken_over(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_system_branch(graph.repository, SCHEMA_LOCK)
-    monkeypatch.setattr(
-        migrate, "schema_lock", lambda repository: schema_lock.schema_lock(repository, 0.3)
-    )
+    monkeypatch.setattr(migrate, "schema_lock", partial(schema_lock.schema_lock, lease=0.3))
     began = time.monotonic()
 
     done = open_graph(graph.uri, durable=False).apply_schema(schemas()[0])
@@ -187,6 +192,27 @@ def test_who_waits_for_the_lock_waits_until_it_is_given_back(
         assert not waiting.done()
 
     assert waiting.result(timeout=10).applied
+
+
+@pytest.mark.parametrize("why", ["late", "cancelled"])
+def test_who_waits_for_the_lock_ends_when_the_time_is_over_or_nobody_waits(
+    graph: Graph, why: str, threads: ThreadPoolExecutor
+) -> None:
+    seconds, cancelled = 0.3 if why == "late" else None, Event()
+    began = time.monotonic()
+
+    with schema_lock.schema_lock(graph.repository):
+        waiting = threads.submit(
+            graph.apply_schema, schemas()[0], seconds=seconds, cancelled=cancelled
+        )
+        time.sleep(0.1)
+        if why == "cancelled":
+            cancelled.set()
+        with pytest.raises(BudgetError if why == "late" else CancelledError):
+            waiting.result(timeout=10)
+
+    assert time.monotonic() - began < schema_lock.LEASE_SECONDS / 2
+    assert graph.apply_schema(schemas()[0]).applied
 
 
 def test_a_lock_that_cannot_be_given_back_does_not_hide_what_was_done(

@@ -61,6 +61,25 @@ def test_a_number_is_found_as_a_key(graph: Graph) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "key", "text"),
+    [
+        ("I32", 0, "0"),
+        ("Bool", True, "true"),
+        ("DateTime", "2024-01-31T12:00:00Z", "2024-01-31T12:00:00.000Z"),
+    ],
+)
+def test_a_key_that_is_no_text_is_shown_as_it_was_typed(
+    kind: str, key: object, text: str, tmp_path: Path
+) -> None:
+    graph = init(tmp_path / "g", f"node Mark {{ at: {kind} @key }}")
+    graph.load([{"at": key}], type="Mark")
+
+    found = graph.branch().search(text)
+
+    assert found[0].matched == hits.SearchMatch("at", text)
+
+
 def test_words_are_found_in_all_their_forms_where_the_schema_indexes_them(graph: Graph) -> None:
     found = graph.branch().search("walk lake", types=["Paper"])
 

@@ -39,6 +39,9 @@ query friends($who: String, $n: I64?) @description("a \\" b") {
         ("edge E: Person -> Person @c", ["card"]),
         ('node A { b: String @description("no', []),
         ("// no", []),
+        ("/* no", []),
+        ("/* no\n", []),
+        ('// the "best"\nno', ["node"]),
     ],
 )
 def test_what_fits_a_place_of_a_schema_is_offered(text: str, labels: list[str] | None) -> None:

@@ -59,6 +59,10 @@ def labels(text: str, kind: str | None = None) -> list[str]:
         ("match { $p: Person } return { cou¦", ["count"]),
         ("match { $p: Person } return { $p.name } order { bm¦", ["bm25"]),
         ("query q($limit: I64) { match { $p: Person } return { $p } limit ¦", ["$limit"]),
+        ("query q($s: enum(a, b), $v: Vector(3), $n: I32) { match { $p: Person $p.age = ¦", ["$n"]),
+        ('match { // the "best"\n ¦', ["not", "optional"]),
+        ("match { // not /* a block\n ¦", ["not", "optional"]),
+        ("match { /* not // a line */ ¦", ["not", "optional"]),
     ],
 )
 def test_what_fits_is_offered(text: str, wanted: list[str]) -> None:
@@ -86,6 +90,13 @@ def test_values_are_parameters_variables_and_those_of_an_enum() -> None:
     assert ("$s", "parameter", "String") in [(e.label, e.kind, e.detail) for e in found]
 
 
+def test_parameters_are_told_from_variables_behind_types_in_parentheses() -> None:
+    text = "query q($s: enum(a, b), $v: Vector(3), $n: I32) { match { $p: Person $p.age = ¦"
+
+    assert labels(text, "parameter") == ["$s", "$v", "$n"]
+    assert labels(text, "variable") == ["$p"]
+
+
 def test_a_sign_is_enough_to_be_offered_variables() -> None:
     text = "query q($name: String) { match { $person: Person } return { $¦"
 
@@ -104,7 +115,14 @@ def test_an_item_says_what_it_is_and_what_is_inserted() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['match { $p: Person { slug: "a¦', "// match { ¦", "match { /* $p: ¦", 'x "a" // ¦']
+    "text",
+    [
+        'match { $p: Person { slug: "a¦',
+        "// match { ¦",
+        "match { /* $p: ¦",
+        'x "a" // ¦',
+        'match { // a\n "¦',
+    ],
 )
 def test_nothing_is_offered_in_strings_and_comments(text: str) -> None:
     assert offered(text) == []

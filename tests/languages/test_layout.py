@@ -67,6 +67,47 @@ def test_a_neat_text_stays_as_it_is() -> None:
     assert format_queries("") == ""
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "query query() {\n  match { $p: P }\n  return { $p.n }\n}\n",
+        "query limit($order: I64) {\n  match { $p: P }\n  return { $p.n }\n  limit $order\n}\n",
+        "query q($a: enum(query, match)) {\n  match { $p: P }\n  return { $p.n }\n}\n",
+        'update P set { n: "x" } where query = "a" and match = "b"\n',
+        "delete P where order = 1 or limit is null\n",
+    ],
+)
+def test_keywords_that_are_names_stay_where_they_are(text: str) -> None:
+    assert format_queries(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("$d.a as t -1 as m", "$d.a as t -1 as m"),
+        ("$d.a as t - 1 as m", "$d.a as t - 1 as m"),
+        ("$d.a as t -$d.b as m", "$d.a as t -$d.b as m"),
+        ("$d.a -1 as m", "$d.a - 1 as m"),
+        ("[ - 1,-1 ] as l, -(-2) as m", "[- 1, -1] as l, -(-2) as m"),
+    ],
+)
+def test_a_minus_belongs_to_what_it_belonged_to(text: str, expected: str) -> None:
+    found = format_queries(f"match {{ $d: P }} return {{ {text} }}")
+    assert found == f"match {{ $d: P }}\nreturn {{ {expected} }}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "query q() {\n  match { $d: P }\n  return { $d.a }  // end\n}\n",
+        "query q() {\n  match { $d: P }  // end\n  return { $d.a }\n}\n",
+        'query q() {\n  insert P { a: "b" }  // end\n}\n',
+    ],
+)
+def test_a_comment_behind_a_block_does_not_break_it(text: str) -> None:
+    assert format_queries(text) == text
+
+
 @pytest.mark.parametrize("text", TEXTS)
 def test_what_was_laid_out_once_stays_so(text: str) -> None:
     try:

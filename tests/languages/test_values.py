@@ -11,6 +11,7 @@ from omnigraph.schema.identity import fnv1a64, key_id, mint
 from omnigraph.schema.values import BadValue, Value, coerce
 
 NOON = datetime(2024, 1, 31, 12, 0, tzinfo=UTC)
+EAST = timezone(timedelta(hours=2))
 
 
 @pytest.mark.parametrize(
@@ -72,6 +73,7 @@ def test_a_value_that_fits_is_taken(given: object, kind: types.ValueType, expect
         ("2024-01-31T12:00:60Z", types.DATETIME, "RFC 3339"),
         ("0001-01-01T00:00:00+14:00", types.DATETIME, "RFC 3339"),
         (datetime(2024, 1, 31), types.DATETIME, "needs a time zone"),  # noqa: DTZ001
+        (datetime(1, 1, 1, tzinfo=EAST), types.DATETIME, "outside the years"),
         ("opne", types.enum_of(["open", "shut"]), "did you mean 'open'"),
         ([1], types.VectorType(2), "expected 2 numbers, got 1"),
         ([1, math.nan], types.VectorType(2), "finite"),
@@ -80,6 +82,7 @@ def test_a_value_that_fits_is_taken(given: object, kind: types.ValueType, expect
         ("abc", types.ListType(types.Scalar.STRING), "expected a list"),
         ("base64:*", types.BLOB, "not valid base64"),
         ("no uri", types.BLOB, "base64:… or as a URI"),
+        ("urn:\ud800", types.BLOB, "half of a surrogate pair"),
         (None, types.STRING, "got null"),
         ({}, types.I32, "got an object"),
     ],
@@ -105,6 +108,7 @@ def test_an_array_of_another_library_is_a_vector() -> None:
         ([NOON], [types.DATETIME], "2024-01-31T12:00:00.000Z"),
         ([0.1], [types.F64], "0.1"),
         ([coerce(0.1, types.F32)], [types.F32], "0.1"),
+        ([coerce(3.4028234663852886e38, types.F32)], [types.F32], "3.4028235e+38"),
         ([-0.0], [types.F64], "0.0"),
         ([1e16], [types.F64], "1e+16"),
         (

@@ -143,6 +143,9 @@ def test_declarations_are_found_in_the_schema_and_in_the_query(folder: Path) -> 
             assert found is not None, place
             assert found.uri.endswith(file)
             assert found.range.start == lsp.Position(line, character), place
+        editor.change("friends.gq", 'match { $p: Person $p.query = "a" } return { $p.name }')
+        found = await editor.ask("definition", "friends.gq", (0, 46))
+        assert found.range.start == lsp.Position(0, 8)
         editor.open("people.pg")
         found = await editor.ask("definition", "people.pg", (8, 13))
         assert found.range.start == lsp.Position(3, 5)

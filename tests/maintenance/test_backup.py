@@ -34,7 +34,7 @@ from omnigraph.storage.objects import PIECE, Stored
 from omnigraph.storage.store import store_at
 from omnigraph.versioning.writes import Append, Upsert
 from tests.maintenance.interrupting import at_step, die
-from tests.maintenance.tidying import cleaned, grown
+from tests.maintenance.tidying import cleaned, clock_ahead, grown
 from tests.sample import KNOWS, PERSON, SCHEMA, ages, edges, knows, new_graph, people, write
 from tests.stores import Lane
 
@@ -297,6 +297,22 @@ def test_a_backup_that_is_cut_leaves_none_or_the_one_before_and_the_next_complet
     assert list((dest / "_aside").iterdir()) == []
 
 
+def test_what_another_backup_copies_just_now_stays_whatever_the_clock_of_this_machine_says(
+    graph: Graph, dest: Path
+) -> None:
+    backup(graph.repository, dest, UNCHECKED)
+    young, old = (dest / "_aside" / name for name in ("young", "old"))
+    for each in (young, old):
+        each.write_text("half")
+    os.utime(old, (0, 0))
+    graph.repository.clock = clock_ahead()
+
+    backup(graph.repository, dest, UNCHECKED)
+
+    assert young.exists()
+    assert not old.exists()
+
+
 KILLED = """
 import os, signal, sys
 from omnigraph.api.graph import open
@@ -482,8 +498,9 @@ def test_nothing_is_restored_over_a_graph_or_out_of_none(graph: Graph, tmp_path:
             restore(tmp_path / "backup", place)
     with pytest.raises(GraphExistsError):
         restore(graph.uri, tmp_path / "backup")
-    with pytest.raises(GraphNotFoundError):
+    with pytest.raises(GraphNotFoundError, match=r"no backup at .*/nothing") as none:
         restore(tmp_path / "nothing", tmp_path / "new")
+    assert none.value.hint == "name the folder or bucket that `omnigraph backup` wrote"
     assert ages(open_graph(other.uri)) == {}
     assert not (tmp_path / "new").exists()
 
@@ -668,11 +685,14 @@ def test_large_files_are_copied_in_pieces(lane: Lane, tmp_path: Path) -> None:
     copied: list[Stored] = []
     copying = Copying(source, target, durable=True, check=lambda: None)
 
-    assert copying.copy([*files, Stored("gone", 5, 0)], copied.append) == ["gone"]
+    missing = [Stored("gone", 5, 0), Stored("gone and empty", 0, 0)]
+    gone = copying.copy([*files, *missing], copied.append)
+    assert sorted(gone) == ["gone", "gone and empty"]
 
     assert sorted(each.path for each in copied) == ["empty", "large"]
     assert target.objects.read("large") == data
     assert target.objects.read("empty") == b""
+    assert target.objects.read("gone and empty") is None
     source.objects.write("broken", data)
     with pytest.raises(StorageError, match=r"is shorter than|cannot read broken"):
         copying.copy([Stored("broken", PIECE * 4, 0)], copied.append)

@@ -1,11 +1,13 @@
 """Cleanup removes what only old commits need, and nothing that anybody can still ask for."""
 
 import hashlib
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,8 +15,10 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
+    CancelledError,
     CommitCleanedError,
     InputError,
+    OutcomeUnknownError,
     ReadOnlyError,
     StorageError,
 )
@@ -22,10 +26,11 @@ from omnigraph.maintain import cleanup as cleaning
 from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import layout, steps
 from omnigraph.storage.objects import Objects
+from omnigraph.storage.tables import Tables
 from omnigraph.versioning.history.retention import duration
-from omnigraph.versioning.writes import Append, DeleteRows, Upsert, WriteSet, stage
+from omnigraph.versioning.writes import Append, DeleteRows, Overwrite, Upsert, WriteSet, stage
 from tests.maintenance.interrupting import before_flip, die, do_at
-from tests.maintenance.tidying import cleaned, days_later, grown, readable
+from tests.maintenance.tidying import cleaned, clock_ahead, days_later, grown, readable
 from tests.sample import KNOWS, PERSON, ages, edges, knows, new_graph, people, write
 
 
@@ -96,6 +101,29 @@ def test_what_was_current_within_the_age_stays(graph: Graph) -> None:
     assert all(readable(graph, each) for each in lately)
 
 
+@pytest.mark.parametrize("why", ["failed", "cancelled"])
+def test_a_cleanup_that_fails_once_it_ended_a_run_says_so(
+    graph: Graph, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, cancelled = graph.begin_run(), threading.Event()
+    days_later(graph, 40)
+    plan = cleaning._plan
+
+    def fails(*given: Any) -> Any:
+        if why == "failed":
+            raise StorageError("the store is away")
+        cancelled.set()
+        return plan(*given)
+
+    monkeypatch.setattr(cleaning, "_plan", fails)
+    with pytest.raises(OutcomeUnknownError, match="the cleanup ended 1 old run"):
+        graph.cleanup(older_than="30d", confirm=True, cancelled=cancelled)
+    with pytest.raises(StorageError if why == "failed" else CancelledError):
+        graph.cleanup(older_than="30d", confirm=True, cancelled=cancelled)
+
+    assert str(graph.run_record(run.run_id).status) == "failed"
+
+
 def test_keep_and_older_than_keep_what_either_keeps(graph: Graph) -> None:
     old = grown(graph, 6)
     days_later(graph, 10)
@@ -114,6 +142,52 @@ def test_nothing_of_the_grace_period_is_removed(graph: Graph) -> None:
 
     assert all(readable(graph, each) for each in old)
     assert staged.exists()
+
+
+def test_a_machine_whose_clock_is_or_was_ahead_takes_nothing_of_a_change_in_flight(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown(graph, 3)
+    other = open_graph(graph.uri, durable=False)
+    other.repository.clock = clock_ahead()
+    tidy = lambda: other.cleanup(keep=10, older_than="1d", confirm=True)  # noqa: E731
+    do_at(monkeypatch, "commit ready", tidy)
+
+    write(graph, {PERSON: (Append(people({"new": 1})),)})
+
+    assert len(ages(open_graph(graph.uri))) == 4
+    assert graph.fsck().findings == ()
+
+
+def test_a_commit_that_was_just_left_stays_although_the_clock_of_the_writer_is_behind(
+    graph: Graph,
+) -> None:
+    commits = grown(graph, 2)
+    behind = open_graph(graph.uri, durable=False)
+    behind.repository.clock = clock_ahead(-2)
+    for path in Path(graph.uri).rglob("*"):
+        os.utime(path, (0, 0))
+    write(behind, {PERSON: (Overwrite(people({"new": 1})),)})
+
+    graph.cleanup(keep=1, confirm=True)
+
+    assert [readable(graph, each) for each in commits] == [True, True]
+    days_later(graph, 2)
+    graph.cleanup(keep=1, confirm=True)
+    assert [readable(graph, each) for each in commits] == [False, False]
+
+
+def test_a_preview_needs_no_right_to_write(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    grown(graph, 3)
+
+    def fail(*_: object) -> None:
+        raise StorageError("nothing can be written")
+
+    monkeypatch.setattr(Objects, "write", fail)
+
+    assert graph.cleanup(keep=1, grace="0s").old_versions_removed
+    with pytest.raises(StorageError, match="nothing can be written"):
+        cleaned(graph, keep=1)
 
 
 def test_branches_tags_and_live_runs_keep_what_they_stand_at(graph: Graph) -> None:
@@ -200,6 +274,21 @@ def test_what_crashed_writers_left_goes_after_the_grace_period(graph: Graph) -> 
     assert {each.table_key for each in done.others} == {layout.ASIDE}
     assert done.old_versions_removed == 0
     assert len(ages(graph)) == 3
+
+
+def test_a_file_that_somebody_else_removed_meanwhile_does_not_keep_the_others(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aside = Path(graph.uri, layout.ASIDE, "of-a-crash")
+    aside.mkdir(parents=True, exist_ok=True)
+    files = [aside / f"{number:02}.jsonl" for number in range(40)]
+    for each in files:
+        each.write_text("{}")
+    do_at(monkeypatch, "files removed", files[0].unlink)
+
+    cleaned(graph, keep=1)
+
+    assert [each for each in files if each.exists()] == []
 
 
 def test_records_of_runs_that_ended_long_ago_go_with_an_age(graph: Graph) -> None:
@@ -334,6 +423,23 @@ def test_the_history_of_the_manifest_is_bounded(
     assert len(list(again.log())) == 21
     write(again, {PERSON: (Append(people({"on": 1})),)})
     assert again.fsck().findings == ()
+
+
+def test_the_history_of_the_manifest_stays_as_long_on_a_machine_whose_clock_is_ahead(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[timedelta] = []
+
+    def forget(_: Tables, __: object, age: timedelta) -> int:
+        told.append(age)
+        return 0
+
+    monkeypatch.setattr(Tables, "forget_old", forget)
+    monkeypatch.setattr(cleaning, "now_us", clock_ahead(3).time)
+
+    cleaned(graph, keep=1)
+
+    assert timedelta(days=3) <= told[0] < timedelta(days=3, minutes=20)
 
 
 def test_a_later_cleanup_may_keep_more(graph: Graph) -> None:

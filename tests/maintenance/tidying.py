@@ -1,11 +1,13 @@
 """Tidying: graphs with a history, their cleanups, and what happens at a step of one."""
 
+from dataclasses import dataclass, fields
 from datetime import timedelta
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitCleanedError
 from omnigraph.maintain.reports import Cleaned
+from omnigraph.storage.store import Store
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.ulid import Clock, now_us
 from omnigraph.versioning.writes import Append
@@ -16,9 +18,26 @@ EVE = '{"type": "Person", "data": {"slug": "eve", "name": "Eve"}}'
 WIDER = SCHEMA.replace("age: I32? @index", "age: I32? @index  city: String?")
 
 
+@dataclass(frozen=True)
+class _LaterStore(Store):
+    """A store whose clock is ahead, in microseconds."""
+
+    ahead: int = 0
+
+    def now(self) -> int:
+        return Store.now(self) + self.ahead
+
+
+def clock_ahead(days: float = 3) -> Clock:
+    """Return the clock of a machine that is wrong, or was once: a clock never goes back."""
+    return Clock(lambda: now_us() + int(days * DAY))
+
+
 def days_later(graph: Graph, days: float) -> None:
-    """Let the clock of a graph be ahead."""
-    graph.repository.clock = Clock(lambda: now_us() + int(days * DAY))
+    """Let the clocks of a graph, its machine's and its store's, be ahead."""
+    graph.repository.clock = clock_ahead(days)
+    given = {each.name: getattr(graph.repository.store, each.name) for each in fields(Store)}
+    graph.repository.store = _LaterStore(**given, ahead=int(days * DAY))
 
 
 def grown(graph: Graph, commits: int = 12, branch: str = "main") -> list[Commit]:

@@ -60,6 +60,14 @@ def test_an_entity_is_found_by_id_by_name_and_by_another_name(graph: Graph) -> N
         assert (done.entities, done.new, done.source) == (("ana",), (), "chat-1")
 
 
+def test_other_names_that_are_given_under_two_names_of_an_entity_are_all_kept(graph: Graph) -> None:
+    memory = Memory(graph)
+    more = {"Ana": ["Dr. Reis"], "A. Reis": ["Ana R."]}
+    memory.remember("Ana sings.", about=["Ana", "A. Reis"], source="chat-1", aliases=more)
+    for name in ("Dr. Reis", "Ana R."):
+        assert "Ana sings." in [each.text for each in memory.recall("sings", about=name)]
+
+
 def test_what_is_known_gets_one_source_more_and_is_not_noted_twice(graph: Graph) -> None:
     memory = Memory(graph)
     again = memory.remember(
@@ -157,6 +165,24 @@ def test_a_fact_about_several_entities_is_recalled_once(graph: Graph) -> None:
     assert set(found[0].about) == {"Ana Reis", "Bob"}
 
 
+@pytest.mark.parametrize(
+    ("question", "about"), [("mill rule", ()), (None, "Mill")], ids=["asked", "named"]
+)
+def test_facts_with_many_entities_and_sources_are_all_recalled(
+    graph: Graph, question: str | None, about: str | tuple[()]
+) -> None:
+    memory = Memory(graph)
+    entities = ["Mill", "Cy", "Dee"]
+    for source in ("1st minutes", "2nd minutes", "3rd minutes"):
+        for at in range(4):
+            memory.remember(f"Rule {at} of the mill.", about=entities, source=source, since=MOVED)
+    found = memory.recall(question, about=about, on=TODAY, limit=4)
+    assert {each.text for each in found} == {f"Rule {at} of the mill." for at in range(4)}
+    for each in found:
+        assert each.about == ("Cy", "Dee", "Mill")
+        assert each.sources == ("1st minutes", "2nd minutes", "3rd minutes")
+
+
 def test_other_names_are_kept_and_entities_that_share_one_are_pointed_out(graph: Graph) -> None:
     memory = Memory(graph)
     memory.remember("North Mill is old.", about="North Mill", source="chat-1", since=MOVED)
@@ -247,6 +273,22 @@ def test_two_who_remember_at_once_meet_one_entity(graph: Graph) -> None:
     assert done.entities == ("cy",)
     assert done.new == ()
     assert len(memory.recall(about="Cy", on=TODAY)) == 2
+
+
+def test_a_fact_ends_although_others_remember_meanwhile(graph: Graph) -> None:
+    memory = Memory(graph)
+    fact = memory.remember("Cy rows.", about="Cy", source="chat-1", since=MOVED).fact
+    moved: list[int] = []
+
+    class Hasty(Memory):
+        def _mutate(self, view, change):  # type: ignore[no-untyped-def]
+            if not moved:
+                moved.append(1)
+                memory.remember("Cy sails.", about="Cy", source="chat-1", since=MOVED)
+            return super()._mutate(view, change)
+
+    assert Hasty(graph).end(fact, until=TODAY) is not None
+    assert texts(memory, about="Cy", on=TODAY) == ["Cy sails."]
 
 
 def test_a_branch_that_moves_all_the_time_is_given_up(graph: Graph) -> None:

@@ -21,6 +21,7 @@ from tests.merging.model import (
     Key,
     Merging,
     Model,
+    Row,
     State,
     Terms,
     changed,
@@ -199,7 +200,7 @@ class MergeMachine(RuleBasedStateMachine):
         merging = mergings[0]
         wanted = merging.merged if base not in (ours, theirs) else self.model.points[theirs].state
         here, there = self.real(into), self.real(source)
-        if any(other != merging for other in mergings):
+        if len(mergings) > 1 and (merging.clashes or any(other != merging for other in mergings)):
             self.merge_where_bases_differ(source, into, mergings)
             return
         if merging.clashes:
@@ -229,7 +230,7 @@ class MergeMachine(RuleBasedStateMachine):
         return [replace(each, base={}) for each in found]
 
     def merge_where_bases_differ(self, source: str, into: str, mergings: list[Merging]) -> None:
-        """A merge is refused then, or merges the bases first, or takes rows as the terms say."""
+        """A merge is refused then, or merges the bases first, or takes values as the terms say."""
         terms, here, there = mergings[0].terms, self.real(into), self.real(source)
         ours, theirs = self.model.heads[into], self.model.heads.get(source, source)
         try:
@@ -245,7 +246,7 @@ class MergeMachine(RuleBasedStateMachine):
             assert found == self.merged_across(ours, theirs, mergings)
         sides = [mergings[0].ours, mergings[0].theirs, *(each.merged for each in mergings)]
         for key in {*found}.union(*sides):
-            assert found.get(key) in [side.get(key) for side in sides], key
+            assert is_made_of(found.get(key), [side.get(key) for side in sides]), key
         assert known(self.graph, here) == known_in(found)
         self.model.commit(into, done.commit.id, found, theirs)
 
@@ -261,6 +262,14 @@ class MergeMachine(RuleBasedStateMachine):
 
     def points(self) -> st.SearchStrategy[str]:
         return st.sampled_from([*self.model.points])
+
+
+def is_made_of(row: Row | None, sides: list[Row | None]) -> bool:
+    """Whether a row is there or not as it is for one of the sides, with values that they have."""
+    if row is None:
+        return None in sides
+    there = [each for each in sides if each is not None]
+    return all(any(each[name] == value for each in there) for name, value in row.items())
 
 
 def _clashes(refused: MergeConflictsError) -> set[tuple[object, ...]]:

@@ -12,8 +12,8 @@ from typing import Any
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError, OmniGraphError
 from omnigraph.merge.bulk import make_task_merger
-from omnigraph.merge.merge import MergeOptions
 from omnigraph.merge.merge import merge as run_merge
+from omnigraph.merge.options import MergeOptions
 from omnigraph.storage import steps
 from omnigraph.storage.finding.delta import Extent
 from tests.crashes import nursery

@@ -68,13 +68,18 @@ def _steps(graph: Graph, chance: random.Random) -> list[Callable[[], object]]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_blame_is_that_of_a_walk_through_every_commit(graph: Graph, seed: int) -> None:
+def test_blame_is_that_of_a_walk_through_every_commit(
+    graph: Graph, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So many versions make a stretch of commits that is kept for the next question.
+    monkeypatch.setattr("omnigraph.versioning.manifest.stretch._VERSIONS", seed + 2)
     chance = random.Random(seed)
     graph.create_branch(THEIRS)
     made = 0
     while made < 40:
         try:
             chance.choice(_steps(graph, chance))()
+            graph.blame("Person", chance.choice(SLUGS))
         except OmniGraphError:
             continue  # nobody to change, twice the same, or a conflict with a rule
         made += 1

@@ -13,7 +13,8 @@ from omnigraph.errors import InputError, MergeConflictsError
 from omnigraph.merge import stored_change
 from omnigraph.merge.bulk import make_task_merger
 from omnigraph.merge.conflict import Resolutions, Side
-from omnigraph.merge.merge import MergeOptions, merge, preview
+from omnigraph.merge.merge import merge, preview
+from omnigraph.merge.options import MergeOptions
 from omnigraph.merge.outcome import Merge
 from omnigraph.merge.rowmerge import TypeMerge
 from omnigraph.merge.stored_change import StoredChange

@@ -14,6 +14,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import MergeConflictsError, ViolationsError
 from omnigraph.merge import merge as merging
+from omnigraph.merge.merge_plan import plan_merge
 from omnigraph.merge.outcome import Outcome
 from omnigraph.storage import steps
 from omnigraph.versioning.attempts import Patience
@@ -30,13 +31,13 @@ APART = 'insert Club { slug: "go" } insert Hosts { from: "go", to: "ada" }'
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The commits of our branch on which merges were planned."""
     seen: list[str] = []
-    plan = merging._plan_merge
+    plan = plan_merge
 
     def counted(repository: object, ours: object, *more: object) -> object:
         seen.append(ours.commit.id)  # type: ignore[attr-defined]
         return plan(repository, ours, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(merging, "_plan_merge", counted)
+    monkeypatch.setattr(merging, "plan_merge", counted)
     return seen
 
 

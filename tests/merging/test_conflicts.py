@@ -7,6 +7,8 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.merge.conflict import Resolutions, Side
+from omnigraph.merge.outcome import Merge
+from omnigraph.schema.catalog import Catalog
 from tests.changes.town import content, do, rows
 from tests.merging.statements import edge, part_ways, person, remove, update, weigh
 from tests.merging.village import OURS, SCHEMA, THEIRS, brief, conflicts, joined, of, part
@@ -154,6 +156,19 @@ def test_a_row_that_breaks_a_rule_of_the_other_schema_is_a_conflict(
         ]
     graph.merge(source, into, resolutions=fitting)
     assert of(graph, "Person", "cy", into) == of(graph, "Person", "cy", OURS)
+
+
+def test_the_types_of_all_conflicts_are_asked_for_once(graph: Graph) -> None:
+    part(graph, [update("ada", age=31, name="A")], [update("ada", age=32, name="a")])
+    found = graph.preview_merge(THEIRS)
+    asked: list[Catalog] = []
+
+    def catalog() -> Catalog:
+        asked.append(graph.catalog)
+        return graph.catalog
+
+    assert Merge.from_json(found.to_answer(), catalog).conflicts == found.conflicts
+    assert len(asked) == 1
 
 
 def test_all_conflicts_are_told_together(graph: Graph) -> None:

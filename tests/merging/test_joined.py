@@ -113,6 +113,9 @@ def test_a_choice_survives_json_and_says_what_is_wrong_with_it(graph: Graph) -> 
         Resolutions.chosen([{**row, "take": "ours"}])
     with pytest.raises(InputError, match="id of a node"):
         Resolutions.chosen([{**row, "into": 7}])
+    for name in row:
+        with pytest.raises(InputError, match=f"the '{name}' of a resolution contains invalid"):
+            Resolutions.chosen([{**row, name: "\ud800"}])
     with pytest.raises(RowNotFoundError, match="no Person 'none'"):
         graph.merge("draft", resolutions=Resolutions(joined={("Person", "ana-r"): "none"}))
     with pytest.raises(InputError, match="Persn"):

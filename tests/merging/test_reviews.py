@@ -1,14 +1,27 @@
 """Reviews: what is said about a branch stays with it, and whoever decides needs the right to."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from omnigraph.api.access import Access
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import DeniedError, HeadMovedError, InputError
+from omnigraph.api.operations.reviews import ListBranchStatus
+from omnigraph.errors import (
+    BranchNotFoundError,
+    DeniedError,
+    HeadMovedError,
+    InputError,
+    OutcomeUnknownError,
+    StorageError,
+)
 from omnigraph.merge.review.record import ReviewState
+from omnigraph.storage import layout
+from omnigraph.storage.objects import Objects
+from omnigraph.storage.tables import Tables
 from omnigraph.versioning.history import history
 from tests.sample import new_graph
 
@@ -63,6 +76,31 @@ def test_a_review_is_opened_discussed_decided_and_merged(graph: Graph) -> None:
     assert (about.type, about.id, about.property) == ("Person", "bob", "age")
 
 
+def test_nothing_that_is_said_is_denied_when_it_cannot_be_flushed(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.comment_review("draft", "hello")
+    sync = Tables.sync
+
+    def flush(self: Tables, paths: Iterable[str]) -> None:
+        named = list(paths)
+        if any(each.startswith(layout.REVIEWS) for each in named):
+            raise StorageError("cannot flush to disk")
+        sync(self, named)
+
+    monkeypatch.setattr(Tables, "sync", flush)
+    with pytest.raises(OutcomeUnknownError, match="written but could not be flushed"):
+        graph.set_review("draft", "approved")
+    with pytest.raises(OutcomeUnknownError) as told:
+        graph.merge("draft")
+
+    found = graph.review_record("draft")
+    assert found is not None
+    assert found.state is ReviewState.MERGED
+    assert f"'draft' was merged by commit {found.events[-1].commit}" in told.value.message
+    assert found.events[-1].commit == graph.snapshot().commit.id
+
+
 def test_nothing_that_is_said_is_in_the_history(graph: Graph) -> None:
     before = [each.id for each in graph.log()], head(graph)
 
@@ -81,7 +119,7 @@ def test_the_second_of_two_reviewers_is_told_that_the_branch_moved(graph: Graph)
     seen, seen_main = head(graph), head(graph, "main")
     graph.branch("draft").mutate(ADD, slug="cid")
 
-    with pytest.raises(HeadMovedError, match=r"'draft' stands at .* and not at"):
+    with pytest.raises(HeadMovedError, match=r"'draft' stands at .*, not at"):
         graph.set_review("draft", "approved", expect=seen)
     with pytest.raises(HeadMovedError, match="'draft' stands at"):
         graph.merge("draft", expect=seen_main, expect_source=seen)
@@ -127,6 +165,30 @@ def test_renaming_to_a_name_that_is_taken_leaves_both_reviews(graph: Graph) -> N
         assert [each.message for each in found] == [said]
 
 
+def test_a_rename_that_fails_says_why_although_its_review_cannot_be_cleared(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.comment_review("draft", "hello")
+
+    def moved(*_: object) -> None:
+        raise HeadMovedError("the branch kept moving")
+
+    def refuse(*_: object) -> None:
+        raise StorageError("the store is away")
+
+    monkeypatch.setattr("omnigraph.versioning.branches.rename_branch", moved)
+    monkeypatch.setattr(Objects, "delete_many", refuse)
+    with pytest.raises(HeadMovedError):
+        graph.rename_branch("draft", "final")
+    monkeypatch.undo()
+
+    found = graph.review_record("draft")
+    assert found is not None
+    assert [each.message for each in found] == ["hello"]
+    graph.create_branch("final")
+    assert graph.review_record("final") is None
+
+
 def test_what_a_crash_left_is_not_the_review_of_a_new_branch(graph: Graph) -> None:
     graph.comment_review("draft", "old")
     from omnigraph.versioning.branches import delete_branch
@@ -135,6 +197,23 @@ def test_what_a_crash_left_is_not_the_review_of_a_new_branch(graph: Graph) -> No
     graph.create_branch("draft")
 
     assert graph.review_record("draft") is None
+
+
+def test_what_a_crash_left_is_not_the_review_of_a_branch_that_an_ingest_makes(
+    graph: Graph,
+) -> None:
+    graph.set_review("draft", "approved")
+    from omnigraph.versioning.branches import delete_branch
+
+    delete_branch(graph.repository, "draft")
+    graph.ingest([{"slug": "eve", "name": "Eve"}], type="Person", branch="draft")
+
+    assert graph.review_record("draft") is None
+    graph.set_review("draft", "open")
+    graph.ingest([{"slug": "fay", "name": "Fay"}], type="Person", branch="draft")
+    kept = graph.review_record("draft")
+    assert kept is not None
+    assert kept.state is ReviewState.OPEN
 
 
 def test_branches_are_listed_with_how_far_they_are_and_their_reviews(graph: Graph) -> None:
@@ -153,6 +232,26 @@ def test_branches_are_listed_with_how_far_they_are_and_their_reviews(graph: Grap
     assert (draft.head, draft.actor_id, draft.message) == (head(graph), "ann", "more")
     assert (found["main"].ahead, found["main"].behind, found["main"].review) == (0, 0, None)
     assert (found["same"].ahead, found["same"].behind, found["same"].review) == (0, 0, "open")
+
+
+@pytest.mark.parametrize(("limit", "found"), [(None, ["main", "d", "draft"]), (1, ["main", "d"])])
+def test_a_branch_that_is_deleted_while_branches_are_listed_is_left_out(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, limit: int | None, found: list[str]
+) -> None:
+    for name in ("b", "c", "d"):
+        graph.create_branch(name)
+    listed = Access.branches
+
+    def branches(self: Access) -> list[str]:
+        names = listed(self)
+        for name in ("b", "c"):
+            with suppress(BranchNotFoundError):
+                graph.delete_branch(name)
+        return names
+
+    monkeypatch.setattr(Access, "branches", branches)
+
+    assert [each.name for each in graph.backend.run(ListBranchStatus(limit=limit))] == found
 
 
 def test_after_merges_both_ways_only_what_is_missing_is_counted(graph: Graph) -> None:

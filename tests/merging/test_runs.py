@@ -21,10 +21,11 @@ from omnigraph.merge import runs
 from omnigraph.merge.merge import merge
 from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import steps
+from omnigraph.storage.objects import Objects
 from omnigraph.storage.table import Table
 from omnigraph.versioning.manifest.manifest import Manifest
-from omnigraph.versioning.ulid import Clock
 from tests.changes.town import content, do
+from tests.maintenance.tidying import clock_ahead, days_later
 from tests.merging.statements import update
 from tests.merging.village import OURS, THEIRS, each, of
 from tests.promises.faults import Faults, once
@@ -297,7 +298,10 @@ def test_the_branch_of_a_run_that_never_began_is_removed_in_time(
     assert (len(left), graph.runs()) == (1, [])
 
     later = open_graph(graph.uri)
-    later.repository.clock = Clock(lambda: Clock().time() + 24 * 3_600 * 1_000_000)
+    later.repository.clock = clock_ahead()
+    runs.clean_up(later.repository)
+    assert hidden(later) == left, "the clock of a machine ended what may be about to begin"
+    days_later(later, 1)
     run = later.begin_run()
 
     assert hidden(later) == {run.run_branch}
@@ -460,6 +464,39 @@ def test_a_run_that_was_given_up_is_not_published_by_who_relied_on_the_claim_of_
     assert content(graph) == before
 
 
+@pytest.mark.parametrize("status", ["published", "aborted"])
+def test_a_run_ends_although_the_reply_to_its_claim_is_lost(
+    graph: Graph, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(graph, update("ada", age=1))
+    faults = Faults()
+    faults.install(monkeypatch)
+    end = graph.publish_run if status == "published" else graph.abort_run
+
+    with faults.broken(once(lambda call: "after" if call.decides("claimed.json") else None)):
+        assert str(end(run.run_id).status) == status
+
+    assert age(graph, "ada") == (1 if status == "published" else 30)
+
+
+def test_a_publication_that_fails_says_why_although_its_claim_stays(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(graph, update("ada", age=1))
+    each(graph, update("ada", age=2), branch=OURS)
+
+    def refuse(_: Objects, path: str) -> None:
+        raise StorageError(f"cannot delete {path}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Objects, "delete", refuse)
+        with pytest.raises(MergeConflictsError):
+            graph.publish_run(run.run_id)
+
+    published = graph.publish_run(run.run_id, resolutions="theirs")
+    assert (str(published.status), age(graph, "ada")) == ("published", 1)
+
+
 def test_a_run_whose_publishing_has_an_unknown_outcome_is_not_given_up(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -491,7 +528,10 @@ def test_a_claim_that_a_crash_left_gives_way_in_time_but_not_to_a_lie(
         with pytest.raises(Crash):
             graph.publish_run(run.run_id)
     later = open_graph(graph.uri)
-    later.repository.clock = Clock(lambda: Clock().time() + 24 * 3_600 * 1_000_000)
+    later.repository.clock = clock_ahead()
+    with pytest.raises(InputError, match="is about to be published"):
+        later.abort_run(lost.run_id)
+    days_later(later, 1)
 
     assert later.abort_run(lost.run_id).status == "aborted"
     with pytest.raises(InputError, match="is published already"):

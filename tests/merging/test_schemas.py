@@ -2,11 +2,17 @@
 
 import json
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from omnigraph.api.graph import Graph, open  # noqa: A004 - read as omnigraph.open
-from omnigraph.errors import InputError, MergeConflictsError, SchemaConflictError
+from omnigraph.errors import (
+    CancelledError,
+    InputError,
+    MergeConflictsError,
+    SchemaConflictError,
+)
 from omnigraph.merge.conflict import ConflictKind
 from omnigraph.merge.outcome import Outcome
 from omnigraph.schema.steps import AddProperty, RenameType
@@ -232,6 +238,19 @@ def test_schemas_that_exclude_each_other_are_told_and_nothing_is_changed(
     assert graph.schema == ours
 
 
+def test_a_cancelled_merge_does_not_read_what_a_drop_would_lose(graph: Graph) -> None:
+    ageless = BASE.replace("  age: I32?", "")
+    graph.branch("other").apply_schema(ageless, allow_data_loss=True)
+    do(graph, 'update Person set { age: 50 } where name = "p1"')
+    cancelled = Event()
+    cancelled.set()
+
+    with pytest.raises(CancelledError):
+        graph.merge("other", cancelled=cancelled)
+    with pytest.raises(SchemaConflictError, match=r"Person\.age was dropped on their side"):
+        graph.merge("other")
+
+
 def test_rows_of_ours_that_break_a_rule_of_theirs_are_conflicts(graph: Graph) -> None:
     graph.branch("other").apply_schema(RULED)
     do(graph, 'insert Person { name: "old", age: 99 }')
@@ -388,3 +407,26 @@ def test_a_criss_cross_of_branches_merges_after_a_change_of_the_schema(graph: Gr
 
     ages = [people(graph)[f"p{n}"]["years"] for n in range(4)]
     assert ages == [10, 11, 12, 13]
+
+
+@pytest.mark.parametrize("schema", [None, BASE + "node Firm { name: String @key }", RENAMED])
+def test_what_was_set_back_after_a_criss_cross_stays_so_across_a_change_of_the_schema(
+    graph: Graph, schema: str | None
+) -> None:
+    do(graph, 'update Person set { mood: "glad" } where name = "p0"')
+    graph.merge("main", into="other")
+    do(graph, 'update Person set { age: 10 } where name = "p0"')
+    do(graph.branch("other"), 'update Person set { mood: "calm" } where name = "p0"')
+    ours, theirs = graph.snapshot().commit.id, graph.snapshot("other").commit.id
+    graph.merge(theirs)
+    graph.merge(ours, "other")
+    do(graph.branch("other"), 'update Person set { age: 0, mood: "glad" } where name = "p0"')
+    do(graph, 'insert Person { name: "late" }')
+    if schema is not None:
+        graph.apply_schema(schema)
+
+    assert graph.preview_merge("other").conflicts == ()
+    graph.merge("main", into="other")
+
+    age = "years" if schema == RENAMED else "age"
+    assert people(graph, "other")["p0"] == {age: 0, "mood": "glad"}

@@ -8,13 +8,18 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import BranchNotFoundError, MergeConflictsError, OmniGraphError
+from omnigraph.errors import (
+    BranchNotFoundError,
+    CommitCleanedError,
+    MergeConflictsError,
+    OmniGraphError,
+)
 from omnigraph.merge.threeway import Threeway
 from omnigraph.storage.table import Table
 from tests.changes.meanwhile import READY, STAGED, meanwhile
 from tests.changes.town import content, do, rows
 from tests.merging.statements import edge, person, remove, update
-from tests.merging.village import OURS, THEIRS, of, part
+from tests.merging.village import OURS, SCHEMA, THEIRS, of, part
 
 
 def ages(graph: Graph, target: str = OURS) -> dict[str, object]:
@@ -132,12 +137,17 @@ def test_a_row_that_was_merged_can_be_changed_and_merged_again(graph: Graph) -> 
     assert ages(graph) == ages(graph, THEIRS) == {"ada": 2, "bob": 9, "cy": None}
 
 
-def criss_cross(graph: Graph) -> None:
-    """Let both sides set a property, and merge each into the other as it was before."""
-    part(graph, [update("ada", age=1)], [update("bob", age=2)])
+def cross(graph: Graph) -> None:
+    """Merge each side into the other as it was before."""
     heads = [graph.snapshot(branch).commit.id for branch in (OURS, THEIRS)]
     graph.merge(heads[1], OURS)
     graph.merge(heads[0], THEIRS)
+
+
+def criss_cross(graph: Graph, ours: str | None = None, theirs: str | None = None) -> None:
+    """Let both sides set a property, and merge each into the other as it was before."""
+    part(graph, [ours or update("ada", age=1)], [theirs or update("bob", age=2)])
+    cross(graph)
 
 
 def test_branches_that_were_merged_into_each_other_merge_again(graph: Graph) -> None:
@@ -188,6 +198,73 @@ def test_what_one_side_changed_and_deleted_after_a_criss_cross_is_merged(graph: 
     graph.merge(THEIRS)
 
     assert ages(graph) == {"bob": 5, "cy": None}
+
+
+@pytest.mark.parametrize("branch", [OURS, THEIRS])
+def test_a_row_that_both_sides_changed_before_a_criss_cross_can_be_deleted_after_it(
+    graph: Graph, branch: str
+) -> None:
+    criss_cross(graph, update("ada", age=1), update("ada", name="Ada"))
+    do(graph.branch(branch), 'delete Person where slug = "ada"')
+    do(graph.branch(THEIRS if branch == OURS else OURS), person("dan"))
+
+    assert graph.preview_merge(THEIRS).conflicts == ()
+    graph.merge(THEIRS)
+    assert set(ages(graph)) == {"bob", "cy", "dan"}
+
+
+def test_what_each_side_set_back_of_a_row_after_a_criss_cross_is_set_back(graph: Graph) -> None:
+    before = of(graph, "Person", "ada")
+    assert before is not None
+    criss_cross(graph, update("ada", age=1), update("ada", name="Ada"))
+    do(graph, update("ada", age=before["age"]))
+    do(graph.branch(THEIRS), update("ada", name=before["name"]))
+
+    graph.merge(THEIRS)
+
+    assert of(graph, "Person", "ada") == before
+
+
+@pytest.mark.parametrize("branch", [OURS, THEIRS])
+def test_after_two_criss_crosses_every_property_that_is_in_doubt_is_a_conflict(
+    graph: Graph, branch: str
+) -> None:
+    criss_cross(graph, update("bob", age=1), update("bob", name="Bob"))
+    do(graph, update("ada", age=1))
+    do(graph.branch(THEIRS), update("ada", name="A"))
+    cross(graph)
+    do(graph.branch(branch), update("ada", age=30, name="Ada"))
+    do(graph.branch(THEIRS if branch == OURS else OURS), person("dan"))
+
+    found = graph.preview_merge(THEIRS).conflicts
+    graph.merge(THEIRS, resolutions="ours" if branch == OURS else "theirs")
+
+    assert [(each.row_id, each.property) for each in found] == [("ada", "age"), ("ada", "name")]
+    ada = of(graph, "Person", "ada")
+    assert ada is not None
+    assert (ada["age"], ada["name"]) == (30, "Ada")
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA + "node Street { name: String @key }"])
+def test_a_criss_cross_merges_also_when_a_cleanup_removed_where_its_sides_parted(
+    graph: Graph, schema: str | None
+) -> None:
+    parted = graph.snapshot().commit.id
+    criss_cross(graph, update("ada", age=1), update("ada", name="A"))
+    if schema is not None:
+        graph.apply_schema(schema)
+    graph.cleanup(keep=1, grace="0s", confirm=True)
+    with pytest.raises(CommitCleanedError):
+        graph.repository.refuse_cleaned(parted)
+    graph = open_graph(graph.uri, durable=False)  # one that remembers no table
+    do(graph.branch(THEIRS), update("ada", age=30))
+    do(graph, update("bob", age=5))
+
+    (conflict,) = graph.preview_merge(THEIRS).conflicts
+    graph.merge(THEIRS, resolutions="theirs")
+
+    assert (conflict.row_id, conflict.property) == ("ada", "age")
+    assert ages(graph) == {"ada": 30, "bob": 5, "cy": None}
 
 
 def test_any_branch_takes_a_branch_a_commit_or_a_tag(graph: Graph) -> None:

@@ -1,5 +1,6 @@
 """A conflict can be settled by a value that neither side has."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,19 @@ def test_a_preview_with_values_has_no_conflict_and_writes_nothing(graph: Graph) 
     assert graph.snapshot().commit.id == head
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, b"\xff", object()])
+def test_a_value_that_json_does_not_hold_is_refused_and_not_taken_for_null(
+    graph: Graph, value: object
+) -> None:
+    quarrel(graph)
+    chosen = Resolutions(values={("Person", "a", "age"): value})
+
+    with pytest.raises(InputError, match=r"Person 'a': age: .* cannot be given as JSON"):
+        graph.merge("draft", resolutions=chosen)
+
+    assert values(graph, "node:Person")["a"]["age"] == 2
+
+
 def test_a_value_settles_two_rows_with_one_unique_value(graph: Graph) -> None:
     run(graph, "main", 'update Person set { badge: 7 } where slug = "a"')
     run(graph, "draft", 'update Person set { badge: 7 } where slug = "b"')
@@ -107,6 +121,17 @@ def test_a_value_that_does_not_fit_or_settles_nothing_is_refused(
 
     with pytest.raises(InputError, match=reason):
         graph.merge("draft", resolutions=chosen)
+
+
+def test_a_value_for_a_merge_in_which_nothing_conflicts_is_refused(graph: Graph) -> None:
+    run(graph, "draft", 'update Person set { age: 3 } where slug = "a"')
+    chosen = Resolutions(values={("Person", "a", "age"): 4})
+
+    for merge in (graph.preview_merge, graph.merge):
+        with pytest.raises(InputError, match="age is not a conflict of this merge"):
+            merge("draft", resolutions=chosen)
+
+    assert values(graph, "node:Person")["a"]["age"] == 1
 
 
 def test_choices_as_a_preview_writes_them_may_hold_a_value(graph: Graph) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph, connect, init
 from omnigraph.versioning.writes import DeleteRows, Upsert
 from tests.merging.village import OURS, THEIRS, conflicts
+from tests.parity.serving import serving
 from tests.sample import write
 from tests.templates import fresh_graph
 
@@ -175,6 +176,40 @@ def test_a_conflict_shows_large_integers_times_and_blobs_as_they_are(tmp_path: P
         "blob": ("base64:AA==", "base64:AAA=", "file:///x"),
         "day": ("1970-01-01", "1970-01-02", "1969-12-31"),
     }
+
+
+def test_sides_that_merged_each_other_before_are_shown_times_to_the_millisecond(
+    tmp_path: Path,
+) -> None:
+    graph = fresh_graph(tmp_path / "g", SCHEMA)
+    put(graph, OURS, {"x": {"at": NOON, "ts": [NOON]}})
+    graph.create_branch(THEIRS)
+    put(graph, OURS, {"x": {"at": NOON + 1, "ts": [NOON + 1]}})
+    put(graph, THEIRS, {"x": {"at": NOON + 2, "ts": [NOON + 2]}})
+    graph.create_branch("before", THEIRS)
+    graph.merge(OURS, THEIRS, resolutions="ours")
+    graph.merge("before", OURS, resolutions="ours")
+
+    found = {each["property"]: each for each in conflicts(graph)}
+
+    first, second = "2024-01-31T12:00:00.001Z", "2024-01-31T12:00:00.002Z"
+    shown = {name: (each["ours"], each["theirs"]) for name, each in found.items()}
+    assert shown == {"at": (first, second), "ts": ([first], [second])}
+
+
+def test_a_blob_is_the_same_in_a_conflict_and_in_blame_of_a_server(tmp_path: Path) -> None:
+    graph = fresh_graph(tmp_path / "g", SCHEMA)
+    put(graph, OURS, {"x": {"blob": b"base64:AA=="}})
+    graph.create_branch(THEIRS)
+    put(graph, OURS, {"x": {"blob": b"base64:AAA="}})
+    put(graph, THEIRS, {"x": {"blob": b"https://example.org/x"}})
+    here = graph.preview_merge(THEIRS, OURS).conflicts
+    blamed = {each.property: each.value for each in graph.blame("Thing", "x")}
+
+    with serving(tmp_path / "g") as url, connect(url) as there:
+        assert there.preview_merge(THEIRS, OURS).conflicts == here
+        assert {each.property: each.value for each in there.blame("Thing", "x")} == blamed
+    assert (here[0].ours, here[0].theirs) == (b"base64:AAA=", b"https://example.org/x")
 
 
 def test_the_images_of_a_removed_row_hold_no_vector_and_no_blob(tmp_path: Path) -> None:

@@ -398,6 +398,14 @@ DROPPED = OTHER.replace("  size: I32 @default(1)", "").replace(
     "node City { slug: String @key }", ""
 )
 add("plan a schema", lambda g, _: g.plan_schema(OTHER))
+add(
+    "plan a schema in another order",
+    lambda g, _: g.plan_schema(
+        SCHEMA.replace(
+            "age: I32?", 'first: I32 @default(1)  years: I32? @rename_from("age") @description("y")'
+        )
+    ),
+)
 add("plan what cannot be", lambda g, _: g.plan_schema(SCHEMA.replace("age: I32?", "age: String?")))
 add(
     "apply what cannot be", lambda g, _: g.apply_schema(SCHEMA.replace("age: I32?", "age: String?"))

@@ -17,6 +17,7 @@ def serving(
     environment: Mapping[str, str] | None = None,
     policy: Path | None = None,
     queries: Path | None = None,
+    limits: Limits | None = None,
 ) -> Iterator[str]:
     """Serve a graph; gives the address."""
     settings = Settings(
@@ -25,7 +26,7 @@ def serving(
         port=0,
         policy=policy,
         queries=queries,
-        limits=Limits(),
+        limits=limits or Limits(),
         environment=environment or {},
     )
     server = Server(app_of(settings), settings)

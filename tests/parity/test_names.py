@@ -30,6 +30,7 @@ REFUSED: dict[str, Callable[[Graph], object]] = {
     "cancelled": lambda graph: graph.branch(cancelled=Event()).query(QUERIES, "ages"),
     "an engine": lambda graph: graph.merge("x", engine="spark"),
     "Spark": lambda graph: graph.load(ROW, spark=SparkSettings()),
+    "memory": lambda graph: graph.merge("x", bytes=1 << 20),
     "concurrency": lambda graph: graph.optimize(concurrency=2),
     "a report": lambda graph: graph.load(ROW, report="violations.jsonl"),
 }

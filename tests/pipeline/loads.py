@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.errors import Violation, ViolationsError
-from omnigraph.write.load.options import LoadKeywords
+from omnigraph.write.load.keywords import LoadKeywords
 from omnigraph.write.load.sources.inputs import Data
 
 

@@ -84,6 +84,15 @@ def test_several_types_are_ranked_and_joined_on_spark(tmp_path: Path) -> None:
         graph.at(engine="spark").algo.pagerank("Knows", weight="days")
 
 
+def test_weights_that_add_up_to_no_number_are_an_error_on_spark(tmp_path: Path) -> None:
+    graph = init(tmp_path / "g", "node P { slug: String @key }\nedge Knows: P -> P { far: F64 }")
+    graph.load([{"slug": each} for each in "abc"], type="P")
+    graph.load([{"from": "a", "to": each, "far": 1e308} for each in "bc"], type="Knows")
+
+    with pytest.raises(InputError, match="the weights 'far' of all edges add up to more"):
+        graph.at(engine="spark").algo.pagerank(weight="far")
+
+
 def test_on_spark_an_algorithm_ends_with_its_time_and_when_it_is_cancelled(graph: Graph) -> None:
     cancelled = Event()
     cancelled.set()

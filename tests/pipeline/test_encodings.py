@@ -1,11 +1,14 @@
 """Texts that are not UTF-8 are refused in words; a mark at the begin does no harm."""
 
 import gzip
+import json
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from omnigraph.api.graph import Graph
+from omnigraph.api.lines import lines_of
 from omnigraph.errors import InputError
 from tests.pipeline.loads import broken, person
 from tests.sample import new_graph
@@ -53,6 +56,19 @@ def test_a_text_with_a_mark_loads_as_a_file_with_one_does(graph: Graph, tmp_path
     path = tmp_path / "marked.jsonl"
     path.write_text(line)
     assert graph.load(path, mode="merge").nodes == {"Person": 1}
+
+
+def test_files_with_marks_are_sent_to_a_server_without_them(graph: Graph, tmp_path: Path) -> None:
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for path, name in zip(paths, ("ann", "bob"), strict=True):
+        path.write_text("\ufeff" + person(name))
+    sent = b"".join(lines_of(paths, None, lambda: graph.catalog))
+    assert sent == f"{person('ann')}\n{person('bob')}\n".encode()
+
+    for path, name in zip(paths, ("ann", "bob"), strict=True):
+        path.write_text("\ufeff" + json.dumps({"slug": name, "name": name}))
+    plain = b"".join(lines_of(paths, "Person", lambda: graph.catalog))
+    assert graph.load(BytesIO(plain)).nodes == {"Person": 2}
 
 
 @pytest.mark.parametrize("text", ["c.csv", "data/people.jsonl", "people"])

@@ -5,19 +5,25 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from threading import Event
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.api.graph import Graph
+from omnigraph.data.values.columns import with_timestamps
 from omnigraph.errors import (
     BranchNotFoundError,
+    CancelledError,
     CommitNotFoundError,
     InputError,
     TableNotFoundError,
 )
-from omnigraph.export.export import ExportKeywords, ExportResult
+from omnigraph.export.export import ExportResult
+from omnigraph.export.keywords import ExportKeywords
+from omnigraph.schema.arrow import arrow_schema
+from omnigraph.schema.catalog import StoredType
 from tests.pipeline.loads import Heard, person, text
 from tests.pipeline.rich import PAIR, content, empty_graph, is_same, lines_of, rich_graph
 from tests.sample import KNOWS, PERSON, new_graph
@@ -201,6 +207,37 @@ def _not_finite(graph: Graph, file: Path) -> None:
     graph.load(file, type="Next", engine="inline")
 
 
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_files_that_are_cancelled_while_they_are_written_are_removed(
+    people: Graph, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled = Event()
+
+    def cancel(stored: StoredType) -> pa.Schema:
+        cancelled.set()
+        return arrow_schema(stored)
+
+    monkeypatch.setattr("omnigraph.export.shards.arrow_schema", cancel)
+    with pytest.raises(CancelledError, match="the export was cancelled"):
+        people.branch(cancelled=cancelled).export_to(tmp_path / "out", format=form, engine="inline")
+
+    assert not any((tmp_path / "out").rglob("*"))
+
+
+def test_a_network_that_is_cancelled_while_it_is_read_ends(
+    people: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled = Event()
+
+    def cancel(rows: pa.Table) -> pa.Table:
+        cancelled.set()
+        return with_timestamps(rows)
+
+    monkeypatch.setattr("omnigraph.export.network.with_timestamps", cancel)
+    with pytest.raises(CancelledError, match="was cancelled"):
+        people.branch(cancelled=cancelled).to_networkx()
+
+
 def test_nan_is_refused_in_lines_and_kept_in_parquet(tmp_path: Path, engine: str) -> None:
     graph = rich_graph(tmp_path / "graph")
     _not_finite(graph, tmp_path / "next.parquet")
@@ -289,7 +326,7 @@ def test_the_command_tells_what_it_wrote(people: Graph, tmp_path: Path) -> None:
         (["--branch", "a", "--snapshot", "b"], 2, "exclude each other"),
         (["--type", "Persn"], 1, "did you mean 'Person'?"),
         (["--table", "node:Persn"], 5, "did you mean 'node:Person'?"),
-        (["--branch", "nowhere"], 5, "no branch 'nowhere'"),
+        (["--branch", "nowhere"], 5, "no branch, tag or commit 'nowhere'"),
     ],
 )
 @pytest.mark.usefixtures("people")

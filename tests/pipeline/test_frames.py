@@ -191,3 +191,23 @@ def test_a_pandas_column_of_mixed_values_is_refused_in_our_words(graph: Graph) -
 
     with pytest.raises(InputError, match="name"):
         graph.load(frame, type="Person", engine="inline")
+
+
+def test_a_pandas_column_of_python_integers_may_hold_those_that_only_fit_u64(
+    tmp_path: Path,
+) -> None:
+    graph = fresh_graph(tmp_path / "g", "node N { k: String @key  u: U64?  us: [U64]? }")
+    most = 2**64 - 1
+    numbers = pd.Series([most, None], dtype=object)
+    lists = pd.Series([[most, 0], None], dtype=object)
+
+    graph.load(pd.DataFrame({"k": ["a", "b"], "u": numbers, "us": lists}), type="N")
+
+    assert graph.query("match { $n: N } return { $n.u as u, $n.us as us }").to_dicts() == [
+        {"u": most, "us": [most, 0]},
+        {"u": None, "us": None},
+    ]
+    for odd in (2**64, -1):
+        frame = pd.DataFrame({"k": ["c", "d"], "u": pd.Series([most, odd], dtype=object)})
+        with pytest.raises(InputError, match="the frame cannot be read"):
+            graph.load(frame, type="N")

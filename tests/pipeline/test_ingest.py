@@ -74,7 +74,7 @@ def test_the_mode_is_merge_unless_another_is_given(graph: Graph) -> None:
     assert (str(merged.loaded.mode), str(replaced.loaded.mode)) == ("merge", "overwrite")
     assert ages(graph, "merged") == {"ann": 99, "bob": 31}
     assert ages(graph, "replaced") == {"cleo": 1}
-    with pytest.raises(ViolationsError, match="there is a Person 'ann' already"):
+    with pytest.raises(ViolationsError, match="Person 'ann' exists already"):
         graph.ingest(text(person("ann")), branch="appended", mode="append", engine="inline")
 
 

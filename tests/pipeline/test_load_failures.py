@@ -366,6 +366,6 @@ except Exception as error:
     said = process.heard()["said"].splitlines()
     assert [line.partition(": is not")[0] for line in said[:1]] == [f"error[V2]: {bad}:2"]
     assert said[-1] == "2 violations; nothing was written"
-    assert "there is a Person 'ann' already" in process.heard()["said"]
+    assert "Person 'ann' exists already" in process.heard()["said"]
     assert process.heard() == {"error": "SparkError"}
     assert process.end() == 0

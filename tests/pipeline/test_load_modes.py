@@ -17,6 +17,7 @@ from omnigraph.errors import (
     InputError,
     ReadOnlyError,
     UnreadableError,
+    ViolationsError,
 )
 from omnigraph.versioning.ulid import is_ulid
 from omnigraph.write.counts import RowCounts
@@ -59,8 +60,17 @@ def test_append_refuses_a_key_that_exists(graph: Graph, engine: str) -> None:
 
     found = broken(graph, text(person("bob"), person("ann", 99)), mode="append", engine=engine)
 
-    assert found == ["error[V12]: <text>:2: Person.id: there is a Person 'ann' already"]
+    assert found == ["error[V12]: <text>:2: Person.id: Person 'ann' exists already"]
     assert ages(graph) == {"ann": 30}
+    with pytest.raises(ViolationsError) as refused:
+        graph.load(text(person("ann", 99)), engine=engine)
+    assert refused.value.render().endswith(
+        "1 violation; nothing was written\n   = hint: --mode merge changes rows that exist, "
+        '--mode replace writes them whole; in Python, mode="merge" and mode="replace"'
+    )
+    with pytest.raises(ViolationsError) as other:
+        graph.load('{"type": "Person"}', engine=engine)
+    assert other.value.hint is None
 
 
 def test_append_is_the_mode_unless_another_is_given(graph: Graph) -> None:
@@ -570,7 +580,7 @@ def test_a_dry_run_counts_and_checks_everything_and_changes_nothing(
     assert history(graph) == before
     assert ages(graph) == {"ann": 30}
     assert broken(graph, text(person("ann")), dry_run=True, engine=engine) == [
-        "error[V12]: <text>:1: Person.id: there is a Person 'ann' already"
+        "error[V12]: <text>:1: Person.id: Person 'ann' exists already"
     ]
 
 

@@ -52,7 +52,7 @@ def test_files_of_every_kind_come_from_a_bucket_and_rows_go_to_one(
     assert sorted(ages(graph)) == ["ann", "bob", "cleo", "dan", "eve", "fay", "gil"]
     assert edges(graph) == {("ann", "cleo")}
     assert broken(graph, [f"{bucket_files}/a.jsonl"], engine=engine) == [
-        f"error[V12]: {bucket_files}/a.jsonl:{line}: Person.id: there is a Person '{slug}' already"
+        f"error[V12]: {bucket_files}/a.jsonl:{line}: Person.id: Person '{slug}' exists already"
         for line, slug in ((1, "ann"), (2, "bob"))
     ]
     assert not store_at(lane.root).objects.names("_aside"), "the spool is left behind"

@@ -8,7 +8,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.merge.bulk import make_task_merger
 from omnigraph.merge.conflict import Resolutions, Side
-from omnigraph.merge.merge import MergeOptions
+from omnigraph.merge.options import MergeOptions
 from omnigraph.spark.settings import SparkSettings
 from tests.merging.test_bulk import outcome, quarrels, wandered
 from tests.merging.village import OURS, THEIRS, village

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import Graph, init, restore
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import GraphNotFoundError, GraphReplacedError
+from omnigraph.errors import CommitNotFoundError, GraphNotFoundError, GraphReplacedError
+from omnigraph.storage.staging import place_of
+from omnigraph.storage.store import store_at
 from tests.pipeline.loads import engine, node, person, text
 from tests.sample import SCHEMA, ages
 from tests.server.serving import serving
@@ -79,6 +81,143 @@ def test_a_handle_on_a_graph_that_was_replaced_says_so(
 
     assert ages(new) == ages(open_graph(root)) == expected
     assert new.branches() == ["main"]
+
+
+def test_a_handle_on_a_graph_that_was_restored_writes_on_top_of_what_is_there_now(
+    place: tuple[str, Callable[[], None]], tmp_path: Path
+) -> None:
+    root, remove = place
+    old = init(root, SCHEMA, durable=False)
+    old.load(text(person("kept")))
+    old.backup(tmp_path / "copy")
+    for number in range(3):
+        old.load(text(person(f"lost-{number}")))
+    remove()
+    restore(tmp_path / "copy", root, durable=False)
+    new = open_graph(root, durable=False)
+    new.load(text(person("new-0")))
+    assert sorted(ages(old)) == ["kept", "new-0"]
+    new.load(text(person("new-1")))
+
+    old.load(text(person("later")))
+
+    assert sorted(ages(new)) == sorted(ages(old)) == ["kept", "later", "new-0", "new-1"]
+    assert new.fsck().is_sound
+
+
+def test_a_process_whose_last_commit_was_taken_back_builds_on_what_others_did_instead(
+    place: tuple[str, Callable[[], None]],
+) -> None:
+    root, _ = place
+    old = init(root, SCHEMA, durable=False)
+    for number in range(5):
+        old.load(text(person(f"kept-{number}")))
+    objects, hint = store_at(root).objects, "__manifest/_versions/latest_version_hint.json"
+    before, hinted = {each.path for each in objects.listing()}, objects.read(hint)
+    old.load(text(person("lost")))
+    objects.delete_many(each.path for each in objects.listing() if each.path not in before)
+    if hinted is not None:
+        objects.write(hint, hinted)
+    new = open_graph(root, durable=False)
+    theirs = new.load(text(person("theirs"))).commit
+
+    mine = old.load(text(node("Company", name="mine"))).commit
+
+    assert theirs is not None
+    assert mine is not None
+    assert [each.id for each in open_graph(root).log()][:2] == [mine.id, theirs.id]
+    assert sorted(ages(old)) == [*(f"kept-{number}" for number in range(5)), "theirs"]
+    assert new.fsck().findings == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "given"),
+    [
+        ("size: F32?", "size: F64?", 0.1),
+        ("size: I64?", "size: I32?", 5),
+        ("text: String  size: I32?", "size: I32?", 5),
+    ],
+)
+def test_a_table_that_was_made_again_in_a_restored_graph_is_written_as_it_is_now(
+    place: tuple[str, Callable[[], None]],
+    tmp_path: Path,
+    before: str,
+    after: str,
+    given: float,
+) -> None:
+    root, remove = place
+    one, other = (f"{SCHEMA}node Note {{ key: String @key  {each} }}" for each in (before, after))
+    read = "query all() { match { $n: Note } return { $n.key, $n.size } }"
+    old = init(root, SCHEMA, durable=False)
+    old.load(text(person("kept")))
+    old.backup(tmp_path / "copy")
+    old.apply_schema(one)
+    assert old.query(read).to_dicts() == []
+    as_it_was = place_of(old.snapshot().table("node:Note"))
+    assert len(as_it_was.open().schema) == len(old.snapshot().table("node:Note").schema)
+    remove()
+    restore(tmp_path / "copy", root, durable=False)
+    new = open_graph(root, durable=False)
+    new.apply_schema(other)
+    as_it_is = place_of(new.snapshot().table("node:Note"))
+
+    old.load(text(node("Note", key="a", size=given)), engine="inline")
+
+    assert new.query(read).to_dicts() == [{"n.key": "a", "n.size": given}]
+    assert new.fsck().findings == ()
+    assert (as_it_is.path, as_it_is.version) == (as_it_was.path, as_it_was.version)
+    assert as_it_is.open().schema == new.snapshot().table("node:Note").schema
+
+
+def test_commits_that_a_restored_graph_lacks_are_unknown_to_a_process_that_saw_them(
+    place: tuple[str, Callable[[], None]], tmp_path: Path
+) -> None:
+    root, remove = place
+    old = init(root, SCHEMA, durable=False)
+    old.load(text(person("kept")))
+    old.backup(tmp_path / "copy")
+    old.load(text(person("lost")))
+    lost = old.branch().commit.id
+    remove()
+    restore(tmp_path / "copy", root, durable=False)
+
+    asked: list[Callable[[str], object]] = [
+        old.commit,
+        old.snapshot,
+        lambda commit: list(old.log(after=commit)),
+        lambda commit: old.create_branch("stray", commit),
+        lambda commit: old.create_tag("stray", commit),
+    ]
+    for ask in asked:
+        with pytest.raises(CommitNotFoundError):
+            ask(lost)
+
+    assert open_graph(root, durable=False).branches() == ["main"]
+    assert old.fsck().is_sound
+
+
+@pytest.mark.parametrize("commits", [0, 1, 2, 3])
+def test_a_bucket_whose_newest_objects_were_taken_back_is_read_and_written_as_it_is_now(
+    commits: int, standin: Lane, bucket: Bucket
+) -> None:
+    old = init(standin.root, SCHEMA, durable=False)
+    old.load(text(person("kept")))
+    kept = dict(bucket.objects)
+    for number in range(2):
+        old.load(text(person(f"lost-{number}")))
+    for name in bucket.objects.keys() - kept.keys():
+        del bucket.objects[name]
+    new = open_graph(standin.root, durable=False)
+    for number in range(commits):
+        new.load(text(person(f"new-{number}")))
+
+    old.create_branch("draft")
+    assert ages(old) == ages(new)
+    old.load(text(person("later")))
+
+    expected = {"kept", "later", *(f"new-{number}" for number in range(commits))}
+    assert set(ages(new)) == set(ages(old)) == expected
+    assert new.fsck().is_sound
 
 
 def test_a_handle_on_a_graph_that_was_removed_says_so(

@@ -131,7 +131,7 @@ def test_a_key_many_times_is_told_at_every_line_but_the_first(towns: Graph) -> N
 
 def test_a_key_that_exists_and_stands_twice_is_told_as_both(towns: Graph) -> None:
     assert broken(towns, text(*[node("City", name="oslo")] * 2), engine="inline") == [
-        "error[V12]: <text>:1: City.id: there is a City 'oslo' already",
+        "error[V12]: <text>:1: City.id: City 'oslo' exists already",
         "error[V11]: <text>:2: City.id: 'oslo' is given already in <text>:1",
     ]
 
@@ -140,7 +140,7 @@ def test_the_id_of_a_row_without_a_key_is_held_to_the_same(towns: Graph) -> None
     notes = [node("Note", id=name, text="x") for name in ("n1", "n2", "n2")]
 
     assert broken(towns, text(*notes), engine="inline") == [
-        "error[V12]: <text>:1: Note.id: there is a Note 'n1' already",
+        "error[V12]: <text>:1: Note.id: Note 'n1' exists already",
         "error[V11]: <text>:3: Note.id: 'n2' is given already in <text>:2",
     ]
 
@@ -149,7 +149,7 @@ def test_an_edge_with_a_key_of_its_ends_is_one_edge(towns: Graph) -> None:
     lines = [edge("Knows", "ann", "bob"), *[edge("Knows", "bob", "ann")] * 2]
 
     assert broken(towns, text(*lines), engine="inline") == [
-        """error[V12]: <text>:1: Knows.id: there is a Knows '["ann","bob"]' already""",
+        """error[V12]: <text>:1: Knows.id: Knows '["ann","bob"]' exists already""",
         """error[V11]: <text>:3: Knows.id: '["bob","ann"]' is given already in <text>:2""",
     ]
     towns.load(edge("Knows", "ann", "bob", since="2024-01-31"), mode="merge", engine="inline")

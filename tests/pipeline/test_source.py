@@ -232,6 +232,14 @@ def test_what_is_wrong_with_the_options_is_said(
     assert said(lambda: reader.load().count()).removeprefix("omnigraph.errors.").startswith(reason)
 
 
+def test_a_misspelt_option_is_told_when_the_frame_is_made(
+    spark: "SparkSession", people: Graph
+) -> None:
+    reader = spark.read.format("omnigraph").options(path=people.uri, typ="Person")
+    told = said(reader.load).removeprefix("omnigraph.errors.")
+    assert told.startswith("InputError: unknown option 'typ'; did you mean 'type'?"), told
+
+
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     schema = """node Person {

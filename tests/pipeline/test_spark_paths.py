@@ -1,5 +1,6 @@
 """Paths and unions on Spark give the rows of the engine, in its order."""
 
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -109,6 +110,34 @@ def test_a_weight_that_is_no_distance_is_an_error(towns: Graph) -> None:
     text = "match { $a $e:road{1,} $b as $p shortest by $e.toll } return { length($p) }"
     with pytest.raises(ExpressionError, match="of a path is null or NaN"):
         towns.at(engine="spark").query(text)
+
+
+def test_weights_that_add_up_to_no_number_are_an_error(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    towns = (node("Town", slug=slug) for slug in "abc")
+    ways = [("a", "b"), ("b", "c")]
+    graph = made(tmp_path, SCHEMA, *towns, *(edge("Road", *ends, km=1e308) for ends in ways))
+
+    text = "match { $a $e:road{%s} $b as $p shortest by $e.km } return { length($p) as n }"
+    assert _same(graph, text % "1,1") == 2
+    with pytest.raises(ExpressionError, match="'km' of a path add up to more than F64 holds"):
+        graph.at(engine="spark").query(text % "1,2")
+
+
+@pytest.mark.parametrize("bound", "ad")
+def test_weights_that_floats_round_are_summed_alike(
+    spark: "SparkSession", tmp_path: Path, bound: str
+) -> None:
+    towns = (node("Town", slug=slug) for slug in "abcdef")
+    km = {"ab": 0.1, "bc": 0.2, "cd": 0.3, "ae": 0.3, "ef": 0.2, "fd": 0.1, "ac": 0.3, "ed": 0.3}
+    graph = made(
+        tmp_path, SCHEMA, *towns, *(edge("Road", *ends, km=far) for ends, far in km.items())
+    )
+    end = "a" if bound == "a" else "b"
+    match = f'${end}: Town {{ slug: "{bound}" }}  $a $e:road{{1,}} $b as $p shortest by $e.km'
+
+    assert _same(graph, f"match {{ {match} }} return {{ nodes($p) as n }}")
 
 
 def _same(graph: Graph, body: str) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -520,6 +521,54 @@ def test_days_and_times_outside_the_years_1_to_9999_are_refused(
     assert [(each.code, each.field, each.line) for each in error.violations] == [
         (Code.VALUE_TYPE, name, 1)
     ]
+
+
+LISTS = "node N { k: String @key  u: U64?  us: [U64]?  days: [Date]?  times: [DateTime]? }"
+
+
+def test_whole_decimals_are_integers(tmp_path: Path) -> None:
+    graph = fresh_graph(tmp_path / "g", LISTS)
+    most, kind = 2**64 - 1, pa.decimal128(20, 0)
+    numbers = pa.array([Decimal(most), Decimal(0), None], kind)
+    lists = pa.array([[Decimal(most)], [], None], pa.list_(kind))
+
+    graph.load(pa.table({"k": ["a", "b", "c"], "u": numbers, "us": lists}), type="N")
+
+    assert [(row["u"], row["us"]) for row in rows(graph, "node:N")] == [
+        (most, [most]),
+        (0, []),
+        (None, None),
+    ]
+    for bad in (pa.array([Decimal(2**64), None], kind), pa.array([Decimal("1.0"), None])):
+        found = pa.table({"k": ["d", "e"], "u": bad})
+        error = refused(graph, found, type_name="N")
+        assert [(each.line, each.field) for each in error.violations] == [(1, "u")]
+
+
+def test_a_list_that_does_not_fit_is_told_and_those_beside_it_are_not(tmp_path: Path) -> None:
+    graph = fresh_graph(tmp_path / "g", LISTS)
+    days = pa.array([[0], [3_000_000], []], pa.list_(pa.int32())).cast(pa.list_(pa.date32()))
+    seconds = pa.array([[0], [], [10**12]], pa.list_(pa.int64()))
+    times = seconds.cast(pa.list_(pa.timestamp("s", "UTC")))
+
+    frame = pa.table({"k": ["a", "b", "c"], "days": days, "times": times})
+    error = refused(graph, frame, type_name="N")
+
+    assert [(each.line, each.field, each.reason) for each in error.violations] == [
+        (2, "days", "day 3000000 is outside the years 1 to 9999"),
+        (3, "times", f"{10**15} ms is outside the years 1 to 9999"),
+    ]
+
+
+def test_lists_hold_times_that_the_zone_of_a_column_has_in_another_year(tmp_path: Path) -> None:
+    graph = fresh_graph(tmp_path / "g", LISTS)
+    seconds = pa.array([[-62_135_596_800], []], pa.list_(pa.int64()))
+    times = seconds.cast(pa.list_(pa.timestamp("s", "America/New_York")))
+
+    graph.load(pa.table({"k": ["a", "b"], "times": times}), type="N")
+
+    found = graph.query("match { $n: N } return { $n.times as times }")
+    assert [row["times"] for row in found] == [[datetime(1, 1, 1, tzinfo=UTC)], []]
 
 
 def test_a_wrong_column_of_a_file_in_many_parts_is_told_once(

@@ -17,8 +17,8 @@ from omnigraph.schema.compile import compile_schema
 from omnigraph.storage.store import Store
 from omnigraph.write.embed.embed import embed_file
 from omnigraph.write.filling import VectorFiller
+from omnigraph.write.load.keywords import LoadKeywords
 from omnigraph.write.load.loaded import Loaded
-from omnigraph.write.load.options import LoadKeywords
 from tests.embedding.providers import raw_vector
 from tests.pipeline.loads import broken, history, node, rows, text
 from tests.pipeline.purse import Purse

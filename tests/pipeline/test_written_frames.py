@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import time
 from collections.abc import Callable
@@ -10,9 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from omnigraph.api.graph import Graph, init
+from omnigraph.errors import StorageError
+from omnigraph.storage.objects import Objects
 from tests.pipeline.drivers import Driver, eventually, family
 from tests.pipeline.loads import person, rows, text
 from tests.sample import new_graph
@@ -89,7 +93,7 @@ def test_a_frame_with_bad_rows_writes_nothing_and_says_which(
 
     told = _refusal(lambda: _save(_people(spark, ann=9, cy=3), people))
 
-    assert "there is a Person 'ann' already" in told
+    assert "Person 'ann' exists already" in told
     assert "nothing was written" in told
     assert len(list(people.log())) == before
     assert not _leftovers(people)
@@ -202,6 +206,27 @@ def test_a_stream_that_is_killed_again_and_again_writes_every_batch_once(tmp_pat
     assert first < len(list(graph.log())) <= first + files
 
 
+def test_a_batch_is_written_though_its_files_cannot_be_removed_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from omnigraph.connector.options import SourceOptions
+    from omnigraph.connector.writing import STREAM_OPTIONS, StreamWriter, target_of
+
+    graph = init(tmp_path / "events", EVENTS, durable=False)
+    asked = SourceOptions.of({"path": graph.uri, "type": "Event"}, STREAM_OPTIONS)
+    target = target_of(asked, overwrite=False)
+    part = target.stored(iter([pa.record_batch({"number": [7]})]))
+    part.query = "of-a-checkpoint"
+
+    def fail(*_: object) -> None:
+        raise StorageError("the store is away")
+
+    monkeypatch.setattr(Objects, "delete_many", fail)
+    StreamWriter(target).commit([part], 0)
+
+    assert _numbers(graph) == [7]
+
+
 READER = """
 spark = session(SparkSettings("local[2]"))
 changes = spark.readStream.format("omnigraph").options(path={uri!r}, since={since!r}).load()
@@ -253,6 +278,49 @@ def test_a_stream_of_changes_that_is_killed_gives_every_commit_once(
     assert json.loads(found[1]["before"])["age"] == 3
     assert list(found[1]["changed"]) == ["age"]
     assert len({row["commit"] for row in found}) == 3
+
+
+def test_a_feed_of_a_type_passes_commits_that_did_not_have_it_by_its_name(tmp_path: Path) -> None:
+    from omnigraph.connector.feed import OPTIONS, FeedReader
+    from omnigraph.connector.options import SourceOptions
+
+    graph = init(tmp_path / "events", EVENTS, durable=False)
+    graph.apply_schema(f"{EVENTS} node Town {{ slug: String @key }}")
+    graph.load([{"slug": "oslo"}], type="Town", engine="inline")
+    graph.apply_schema(f'{EVENTS} node City @rename_from("Town") {{ slug: String @key }}')
+    graph.load([{"slug": "rome"}], type="City", engine="inline")
+    asked = {"path": graph.uri, "types": "City", "since": "beginning"}
+
+    reader = pickle.loads(pickle.dumps(FeedReader(SourceOptions.of(asked, OPTIONS))))
+    parts = reader.partitions(reader.initialOffset(), reader.latestOffset())
+    found = [row for part in parts for each in reader.read(part) for row in each.to_pylist()]
+
+    assert [(row["type"], row["id"]) for row in found] == [("Town", "oslo"), ("City", "rome")]
+
+
+def test_a_batch_of_changes_that_ends_with_an_optimize_is_the_same_when_it_is_planned_again(
+    people: Graph,
+) -> None:
+    from omnigraph.connector.feed import OPTIONS, FeedReader
+    from omnigraph.connector.options import SourceOptions
+
+    reader = FeedReader(SourceOptions.of({"path": people.uri}, OPTIONS))
+
+    def read(start: dict[str, str], end: dict[str, str]) -> list[str]:
+        parts = reader.partitions(start, end)
+        return [
+            row["id"] for part in parts for each in reader.read(part) for row in each.to_pylist()
+        ]
+
+    start = reader.initialOffset()
+    people.load(text(person("cy", 3)), engine="inline")
+    assert people.optimize().commit is not None
+    end = reader.latestOffset()
+    assert read(start, end) == ["cy"]
+    people.load(text(person("dot", 4)), engine="inline")
+
+    assert read(start, end) == ["cy"]
+    assert read(end, reader.latestOffset()) == ["dot"]
 
 
 def test_a_stream_of_changes_begins_where_it_is_told_to(

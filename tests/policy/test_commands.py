@@ -1,6 +1,7 @@
 """`policy validate`, `test` and `explain`, and `--as` under a policy."""
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -159,6 +160,15 @@ def test_with_as_the_policy_of_the_configuration_is_asked(
     assert run("commit", "show", world.secret, "--as", "una").exit_code == 5
     denied = run("snapshot", "--branch", "vault", "--as", "una", "--json")
     assert (denied.exit_code, json.loads(denied.stdout)["code"]) == (4, "denied")
+    for asked, what in (
+        (("snapshot", "--branch", "vault"), "--action read --branch vault"),
+        (("branch", "delete", "vault"), "--action branch_delete --target-branch vault"),
+        (("optimize",), "--action admin"),
+    ):
+        told = run(*asked, "--as", "una").stderr.partition("   = hint: `omnigraph ")[2]
+        line, _, rest = told.partition("`")
+        assert (line, rest) == (f"policy explain --actor una {what}", " says why\n")
+        assert run(*shlex.split(line)).stdout.startswith("deny: ")
 
 
 def test_a_wrong_policy_lets_nobody_do_anything(run: Run, world: World, tmp_path: Path) -> None:

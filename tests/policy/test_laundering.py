@@ -1,12 +1,14 @@
 """No road leads around the policy to what an actor may not read, or may not change."""
 
 from collections.abc import Callable
+from typing import NoReturn
 
 import pytest
 
 from omnigraph import errors
 from omnigraph.api.graph import Graph
-from tests.policy.world import INSERT, READ, World, add, state
+from omnigraph.versioning.publish import head_moved
+from tests.policy.world import INSERT, POLICY, READ, World, add, state
 
 Road = Callable[[Graph, World], object]
 NO_ULID = "01K9ZZZZZZZZZZZZZZZZZZZZZZ"
@@ -98,6 +100,7 @@ HIDDEN: dict[str, tuple[Road, Road]] = {
     "view": (lambda g, w: g.at(w.secret), lambda g, _: g.at(NO_ULID)),
     "export": (lambda g, w: g.export(w.secret), lambda g, _: g.export(NO_ULID)),
     "tag": (lambda g, _: g.at("tag-vault"), lambda g, _: g.at("tag-vaunt")),
+    "short id": (lambda g, w: g.commit(w.secret[:6]), lambda g, _: g.commit("0" * 6)),
     "system tag": (
         lambda g, _: g.at("__tag__tag-vault"),
         lambda g, _: g.at("__tag__tag-vaunt"),
@@ -136,7 +139,8 @@ HIDDEN: dict[str, tuple[Road, Road]] = {
 def failure(road: Road, graph: Graph, world: World) -> tuple[type, str, str | None]:
     with pytest.raises(errors.OmniGraphError) as caught:
         road(graph, world)
-    names = (world.secret, world.secret_run, NO_ULID, "tag-vaunt", "tag-vault")
+    ids = (world.secret, world.secret_run, NO_ULID)
+    names = (*ids, "tag-vaunt", "tag-vault", world.secret[:6], "0" * 6)
     message = caught.value.message
     for name in names:
         message = message.replace(name, "X")
@@ -258,6 +262,10 @@ rules:
   - id: c
     allow: {actors: {group: g}, actions: [branch_merge, run_publish], target_branch_scope: any}
 """
+WIDER = """
+node Person { slug: String @key  name: String?  picture: Blob?  mail: String? @unique  age: I32? }
+edge Knows: Person -> Person
+"""
 RENAME = 'query q($name: String) { update Person set { name: $name } where slug = "both" }'
 
 
@@ -282,6 +290,114 @@ def test_conflicts_do_not_show_the_rows_of_a_branch_that_may_not_be_read(world: 
         blind.merge("open", "lab")
     with pytest.raises(errors.MergeConflictsError):
         world.graph("ann").merge("open", "vault")
+
+
+SECRETS = ("secret", "both", "41")
+BREAKING: dict[str, Road] = {
+    "one value for all": lambda g, _: g.branch("vault").mutate(
+        'query q() { update Person set { mail: "same" } where slug != "nobody" }'
+    ),
+    "a value that is computed": lambda g, _: g.branch("vault").mutate(
+        "query q() { update Person set { age: 2147483647 + age } where age > 40 }"
+    ),
+    "a value that is taken": lambda g, _: g.branch("vault").mutate(
+        'query q() { insert Person { slug: "new"  mail: "m" } }'
+    ),
+    "rows without those that edges need": lambda g, _: g.load(
+        '{"type": "Person", "data": {"slug": "new"}}', branch="vault", mode="overwrite"
+    ),
+    "rows with a value that is taken": lambda g, _: g.load(
+        '{"type": "Person", "data": {"slug": "new", "mail": "m"}}', branch="vault"
+    ),
+    "rows for an ingest": lambda g, _: g.ingest(
+        '{"type": "Person", "data": {"slug": "new"}}', branch="vault", mode="overwrite"
+    ),
+}
+
+
+@pytest.mark.parametrize("road", BREAKING)
+def test_what_breaks_a_rule_does_not_show_the_rows_of_a_branch_that_may_not_be_read(
+    road: str, world: World
+) -> None:
+    owner = world.owner()
+    owner.branch("vault").apply_schema(WIDER)
+    for text in (
+        'query q() { update Person set { mail: "m"  age: 41 } where slug = "secret" }',
+        'query q() { insert Knows { from: "secret"  to: "both" } }',
+    ):
+        owner.branch("vault").mutate(text)
+
+    with pytest.raises(errors.ViolationsError) as caught:
+        BREAKING[road](world.graph("ann", BLIND), world)
+    with pytest.raises(errors.ViolationsError) as shown:
+        BREAKING[road](world.graph("ann"), world)
+
+    said = str(caught.value.to_json())
+    assert not [each for each in SECRETS if each in said], said
+    assert caught.value.total == len({(each.type, each.field) for each in shown.value.violations})
+    assert caught.value.code == shown.value.code
+    first, known = caught.value.violations[0], shown.value.violations[0]
+    assert (first.type, first.field, first.line) == (known.type, known.field, known.line)
+
+
+def test_vectors_for_a_branch_that_keeps_moving_do_not_show_where_it_stands(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = world.owner().branch("vault").commit.id
+
+    def moves(*_: object) -> NoReturn:
+        raise head_moved("vault", world.shown, head)
+
+    monkeypatch.setattr("omnigraph.api.local.writes._embed_at", moves)
+
+    with pytest.raises(errors.HeadMovedError) as hidden:
+        world.graph("ann", BLIND).branch("vault").embed_again()
+    with pytest.raises(errors.HeadMovedError) as shown:
+        world.graph("ann").branch("vault").embed_again()
+
+    assert head in shown.value.message
+    assert head not in str(hidden.value.to_json())
+
+
+def test_what_is_wrong_with_rows_that_were_sent_is_told_to_who_may_not_read(world: World) -> None:
+    rows = '{"type": "Person", "data": {"slug": "both"}}\n{"type": "Person", "data": {"slug": 4}}'
+    blind = world.graph("ann", BLIND)
+
+    with pytest.raises(errors.ViolationsError) as caught:
+        blind.load(rows, branch="vault")
+
+    assert [each.line for each in caught.value.violations] == [2]
+    assert "String" in caught.value.message
+
+
+def test_who_may_delete_a_branch_without_reading_it_is_not_told_its_runs(world: World) -> None:
+    text = """
+    version: 1
+    groups: {g: [ann]}
+    rules:
+      - {id: r, allow: {actors: {group: g}, actions: [branch_delete], target_branch_scope: any}}
+    """
+    for actor, policy, is_told in (("ann", text, False), ("ann", POLICY, True)):
+        with pytest.raises(errors.InputError, match="to be published to 'vault'") as caught:
+            world.graph(actor, policy).delete_branch("vault")
+        assert (world.secret_run in caught.value.message) is is_told
+
+
+def test_a_review_shows_no_commit_of_a_branch_that_may_not_be_read(world: World) -> None:
+    ann, una = world.graph("ann"), world.graph("una")
+    ann.set_review("open", "open", into="vault")
+    made = ann.merge("open", "vault").commit
+    assert made is not None
+
+    shown, hidden = ann.review_record("open"), una.review_record("open")
+
+    assert shown is not None
+    assert hidden is not None
+    assert shown.events[-1].commit == made.id
+    assert made.id not in str(hidden.to_json())
+    said = una.comment_review("open", "what became of it?")
+    assert made.id not in str(said.to_json())
+    assert [each.state for each in hidden] == [each.state for each in shown]
 
 
 def test_a_handle_notes_its_actor_with_every_change(world: World) -> None:

@@ -246,6 +246,9 @@ class AllBut:
     def somewhere(self, actor: str | None, action: str, query: str | None = None) -> bool:
         return True
 
+    def may_invoke(self, actor: str | None, branch: str) -> bool:
+        return True
+
 
 class Nothing:
     """Denies everything."""
@@ -257,6 +260,9 @@ class Nothing:
         return ()
 
     def somewhere(self, actor: str | None, action: str, query: str | None = None) -> bool:
+        return False
+
+    def may_invoke(self, actor: str | None, branch: str) -> bool:
         return False
 
 

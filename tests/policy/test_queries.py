@@ -2,9 +2,12 @@
 
 import pytest
 
+from omnigraph.api.operations.queries import ListQueries
 from omnigraph.errors import ConfigError
-from omnigraph.policy.actions import Request
+from omnigraph.policy.actions import Action, Request
 from omnigraph.policy.policy import Policy, parse_policy
+from omnigraph.policy.rights import rights_of
+from tests.policy.world import World
 
 HEAD = "version: 1\ngroups: {g: [ann], h: [bob]}\nprotected_branches: [main]\nrules:\n"
 
@@ -36,6 +39,37 @@ def test_names_and_branches_limit_a_rule() -> None:
     assert not may(found, "ann", "find", "draft")
     assert not may(found, "ann", "finder")
     assert not found.decide(Request("ann", "read", "main")).allowed
+
+
+def test_who_may_run_some_query_on_a_branch_is_told_by_the_scopes_of_the_rules() -> None:
+    some = "actors: {group: g}, actions: [invoke_query]"
+    every = "actors: {group: h}, actions: [invoke_query]"
+    found = policy(f"{some}, queries: [find], branch_scope: unprotected", every)
+
+    asked = [("ann", "main"), ("ann", "draft"), ("bob", "main"), ("eve", "draft"), (None, "draft")]
+    assert [found.may_invoke(*each) for each in asked] == [False, True, True, False, False]
+    assert not found.may_invoke("bob", "__run__x")
+    assert rights_of("ann", found).actions == {Action.INVOKE_QUERY}
+    assert not rights_of("ann", found).on_main
+    assert rights_of("bob", found).on_main == {Action.INVOKE_QUERY}
+
+
+@pytest.mark.parametrize("reads", ["any", "unprotected", None])
+@pytest.mark.parametrize("runs", ["queries: [all]", "queries: [other]", None])
+def test_queries_that_run_elsewhere_are_listed_for_who_may_run_them(
+    world: World, reads: str | None, runs: str | None
+) -> None:
+    rules = [
+        None if reads is None else f"actions: [read], branch_scope: {reads}",
+        None if runs is None else f"actions: [invoke_query], branch_scope: unprotected, {runs}",
+    ]
+    found = policy(*(f"actors: {{group: g}}, {each}" for each in rules if each is not None))
+    backend = world.graph("ann", found).backend
+
+    assert backend.run(ListQueries()) == []
+    listed = backend.run(ListQueries(anywhere=True))
+    assert [each.name for each in listed] == (["all"] if runs == "queries: [all]" else [])
+    assert all(each.columns for each in listed)
 
 
 def test_a_question_about_no_query_is_denied() -> None:

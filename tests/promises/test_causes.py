@@ -17,6 +17,7 @@ from omnigraph.errors import (
     StorageError,
     StoreError,
 )
+from omnigraph.storage.causes import hint_of
 from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Table
 from omnigraph.versioning.manifest.records import STAMP
@@ -61,6 +62,17 @@ def test_a_refusal_says_what_the_store_says(code: str, standin: Lane, bucket: Bu
         if "HEAD" not in shown:
             assert f"{code}: {message}" in shown
             assert remedy in (told.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["Server returned non-2xx status code: 403 Forbidden", "kind: Connect", "operation timed out"],
+)
+def test_a_key_that_is_not_set_is_named(how: str) -> None:
+    asked = "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 2ms"
+    assert hint_of(f"{asked} - {how}") == (
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; they are not both set"
+    )
 
 
 @pytest.mark.parametrize("lane", ["moto", "seaweedfs"], indirect=True)

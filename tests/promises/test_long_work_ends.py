@@ -35,7 +35,20 @@ def _revert(graph: Graph, seconds: float | None, cancelled: Event) -> object:
     return graph.revert(graph.snapshot().commit.id, seconds=seconds, cancelled=cancelled)
 
 
-WORKS = [_apply_schema, _optimize, _publish_run, _revert]
+def _mutate(graph: Graph, _: float | None, cancelled: Event) -> object:
+    return graph.branch(cancelled=cancelled).mutate(ADD, slug="fay")
+
+
+def _merge(graph: Graph, seconds: float | None, cancelled: Event) -> object:
+    return graph.merge("side", seconds=seconds, cancelled=cancelled)
+
+
+def _load(graph: Graph, seconds: float | None, cancelled: Event) -> object:
+    row = '{"type": "Person", "data": {"slug": "fay", "name": "Fay"}}'
+    return graph.load(row, seconds=seconds, cancelled=cancelled)
+
+
+WORKS = [_apply_schema, _optimize, _publish_run, _revert, _merge, _load]
 Work = Callable[[Graph, float | None, Event], object]
 
 
@@ -45,6 +58,8 @@ def graph(tmp_path: Path) -> Graph:
     made = new_graph(tmp_path / "graph")
     for name in ("ada", "bo", "cy"):
         made.mutate(ADD, slug=name)
+    made.create_branch("side")
+    made.branch("side").mutate(ADD, slug="gil")
     run = made.begin_run()
     made.branch(run.run_branch).mutate(ADD, slug="dee")
     made.mutate(ADD, slug="eve")
@@ -83,6 +98,7 @@ def test_work_that_is_cancelled_changes_nothing_and_can_be_repeated(
         (_apply_schema, "column written"),
         (_optimize, "segments built"),
         (_publish_run, "fragments written"),
+        (_mutate, "fragments written"),
     ],
 )
 def test_work_that_is_cancelled_half_way_is_not_published(

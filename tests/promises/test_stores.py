@@ -3,6 +3,7 @@
 import errno
 import multiprocessing
 import os
+import tempfile
 import threading
 import time
 import unicodedata
@@ -95,6 +96,22 @@ def test_a_path_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("HOME", str(tmp_path))
 
     _use("~/graph", tmp_path / "graph")
+
+
+def test_each_account_of_a_cloud_is_reached_by_a_client_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stores = []
+    for name in ("one", "two", "one"):
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", name)
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "a2V5")
+        stores.append(store_at("az://box/graph"))
+        assert stores[-1].objects.store is store_at("az://box/graph").objects.store
+
+    one, two, again = (each.objects.store for each in stores)
+
+    assert one is again
+    assert one is not two
 
 
 @pytest.mark.parametrize("prefix", ["", "/deep/er", "/with space", "/ünïcödé", "/a+b=c"])
@@ -339,6 +356,19 @@ def test_the_tables_of_many_types_are_created_side_by_side(standin: Lane, bucket
     graph.apply_schema(types.replace("Type", "Other") + types)
     assert bucket.together >= 4
     assert len(open_graph(standin.root).snapshot().commit.tables) == 24
+
+
+@pytest.mark.parametrize("place", ["missing", "a-file"])
+def test_a_bucket_is_written_to_where_no_temporary_folder_can_be_made(
+    place: str, standin: Lane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = init(standin.root, SCHEMA)
+    (tmp_path / "a-file").touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / place))
+
+    write(graph, {PERSON: (Append(people({"ada": 36})),)})
+
+    assert ages(graph) == ages(open_graph(standin.root)) == {"ada": 36}
 
 
 def test_fsck_looks_at_versions_side_by_side(standin: Lane, bucket: Bucket) -> None:

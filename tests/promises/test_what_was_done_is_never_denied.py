@@ -13,15 +13,18 @@ import pytest
 from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import OmniGraphError, OutcomeUnknownError
+from omnigraph.maintain.backup import restore
 from omnigraph.storage.layout import MANIFEST, manifest_name
 from tests.promises.faults import Faults, When
 from tests.standin import Bucket, running
 from tests.stores import BUCKET, Lane, s3_environment
 
 ROOT = f"s3://{BUCKET}/prepared/graph"
-SCHEMA = "node Person { slug: String @key  age: I32? }"
+COPY = f"s3://{BUCKET}/copy"
+SCHEMA = "node Person { slug: String @key  group: I64? }  edge Knows: Person -> Person"
 WIDER = SCHEMA + " node City { name: String @key }"
 INSERT = "query add($slug: String) { insert Person { slug: $slug } }"
+GROUPED = "query all() { match { $p: Person  $p.group >= 0 } return { $p.slug } }"
 READ = "query all() { match { $p: Person } return { $p.slug } order { $p.slug } }"
 
 
@@ -31,6 +34,15 @@ def line(slug: str) -> str:
 
 def slugs(graph: Graph, place: str = "main") -> list[str]:
     return [str(row["p.slug"]) for row in graph.at(place).query(READ)]
+
+
+def head(graph: Graph, branch: str) -> str:
+    return graph.branch(branch).commit.id
+
+
+def said(graph: Graph, branch: str) -> list[str]:
+    found = graph.review_record(branch)
+    return [] if found is None else [str(each.message or each.state) for each in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +138,46 @@ WRITES = {
         "ended.json",
         lambda g, p: g.run_record(p.run).status == "failed",
     ),
+    "comment on a branch": Write(
+        lambda g, _: g.comment_review("side", "hello"),
+        "-comment.json",
+        lambda g, _: "hello" in said(g, "side"),
+    ),
+    "decide on a branch": Write(
+        lambda g, _: g.set_review("side", "approved", "well done"),
+        "-approved.json",
+        lambda g, _: "well done" in said(g, "side"),
+    ),
+    "merge of a branch with a review": Write(
+        lambda g, _: g.merge("reviewed"),
+        "branch/main",
+        lambda g, _: "reviewed" in slugs(g),
+    ),
+    "note that a branch was merged": Write(
+        lambda g, _: g.merge("reviewed"),
+        "-merged.json",
+        lambda g, _: "reviewed" in slugs(g) and "merged" in said(g, "reviewed"),
+    ),
+    "resolve": Write(
+        lambda g, _: g.branch().resolve("Person", into="first", duplicate="third"),
+        "branch/main",
+        lambda g, _: "third" not in slugs(g),
+    ),
+    "write an algorithm": Write(
+        lambda g, _: g.algo.components("Knows").write_to("main", "group"),
+        "branch/main",
+        lambda g, _: len(list(g.query(GROUPED))) == len(slugs(g)),
+    ),
+    "overwrite": Write(
+        lambda g, _: g.load(line("new"), mode="overwrite"),
+        "branch/main",
+        lambda g, _: slugs(g) == ["new"],
+    ),
+    "mutate of an operation": Write(
+        lambda g, _: g.branch(operation_id="op").mutate(INSERT, slug="new"),
+        "branch/main",
+        lambda g, _: "new" in slugs(g),
+    ),
     "cleanup": Write(
         lambda g, _: g.cleanup(keep=1, grace="0s", confirm=True),
         "cleaned",
@@ -156,9 +208,11 @@ def prepared() -> Iterator[Prepared]:
         graph = init(ROOT, SCHEMA)
         old = graph.snapshot().commit.id
         graph.mutate(INSERT, slug="first")
-        for name in ("side", "wider", "behind"):
+        for name in ("side", "wider", "behind", "reviewed"):
             graph.create_branch(name)
         graph.branch("side").mutate(INSERT, slug="aside")
+        graph.branch("reviewed").mutate(INSERT, slug="reviewed")
+        graph.set_review("reviewed", "approved")
         graph.branch("wider").apply_schema(WIDER)
         graph.create_tag("kept")
         run = graph.begin_run()
@@ -198,6 +252,29 @@ def test_when_the_store_fails_once_a_graph_was_made_no_error_denies_it(
 
     assert told is None or isinstance(told, OutcomeUnknownError), repr(told)
     assert open_graph(ROOT).branches() == ["main"]
+
+
+@pytest.mark.parametrize("when", WHENS, ids=LABELS)
+@pytest.mark.parametrize("verb", ["backup", "restore"])
+def test_when_the_store_fails_once_a_copy_is_a_graph_no_error_denies_it(
+    verb: str,
+    when: When | None,
+    prepared: Prepared,
+    standin: Lane,
+    bucket: Bucket,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bucket.objects = dict(prepared.objects)
+    graph = open_graph(ROOT, read_only=True)
+    newest = manifest_name(graph.repository.manifest.newest().version)
+    act = (lambda: graph.backup(COPY)) if verb == "backup" else (lambda: restore(ROOT, COPY))
+
+    told = _until_done(act, f"{MANIFEST}/_versions/{newest}", when, bucket, monkeypatch)
+
+    assert isinstance(told, OutcomeUnknownError), repr(told)
+    assert slugs(open_graph(COPY, read_only=True)) == slugs(graph)
+    if verb == "backup":
+        assert graph.backup(COPY).heads == {each: head(graph, each) for each in graph.branches()}
 
 
 def _until_done(

@@ -1,12 +1,13 @@
 """Whatever an acknowledged commit needs has been flushed to disk, whoever wrote it."""
 
+import shutil
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from omnigraph.api.graph import Graph
+from omnigraph.api.graph import Graph, restore
 from omnigraph.api.graph import open as open_graph
 from omnigraph.storage import durable, layout, steps
 from omnigraph.storage.table import Table
@@ -66,9 +67,39 @@ def test_what_another_writer_left_in_the_manifest_is_flushed(
     assert unflushed(graph, flushed) == []
 
 
+def test_what_is_written_again_where_a_graph_was_restored_is_flushed(
+    tmp_path: Path, flushed: set[Path]
+) -> None:
+    root = tmp_path / "g"
+    graph = new_graph(root, durable=True)
+    graph.backup(tmp_path / "copy")
+    for number in range(3):
+        write(graph, {PERSON: (Append(people({f"lost{number}": number})),)})
+    shutil.rmtree(root)
+    flushed.clear()
+    restore(tmp_path / "copy", root)
+    restored = set(root.rglob("*"))
+
+    write(graph, {PERSON: (Append(people({"ann": 1})),)})
+
+    assert [each for each in unflushed(graph, flushed) if each not in restored] == []
+
+
 def _end_at_commit_written(step: str) -> None:
     if step == "commit ready":
         raise Crash(step)
+
+
+def test_the_schema_for_people_is_flushed_each_time_that_it_is_written(
+    tmp_path: Path, flushed: set[Path]
+) -> None:
+    graph = new_graph(tmp_path / "g", durable=True)
+    shown = {Path(graph.uri, each) for each in (layout.SCHEMA_SOURCE, layout.SCHEMA_IR)}
+
+    for name in ("One", "Two"):
+        flushed.clear()
+        graph.apply_schema(f"{graph.schema}\nnode {name} {{ slug: String @key }}")
+        assert shown <= flushed
 
 
 def test_the_name_of_a_file_is_flushed_with_it_up_to_its_table(

@@ -1,7 +1,7 @@
 """Invariants: what has to hold in every state of the model."""
 
 from tests.protocol.facts import ancestors, graves, is_cleaned, is_published, is_readable
-from tests.protocol.model import MAIN, Operation, World
+from tests.protocol.model import MAIN, TAG, Operation, World
 
 SECRET = "b1"
 
@@ -13,6 +13,7 @@ def violation(world: World) -> str | None:
         or _unreadable(world)
         or _unmarked(world)
         or _done_twice(world)
+        or _named_twice(world)
         or next((told for each in sorted(world.promises) if (told := _unkept(each, world))), None)
     )
 
@@ -48,6 +49,12 @@ def _done_twice(world: World) -> str | None:
             if other != each.commit:
                 return f"operation {each.id} made the commits {other} and {each.commit}"
     return None
+
+
+def _named_twice(world: World) -> str | None:
+    """A branch and a tag have the same name."""
+    heads = world.manifest.heads()
+    return next((f"{each} is a branch and a tag" for each in heads if TAG + each in heads), None)
 
 
 def _unkept(promise: tuple[str, ...], world: World) -> str | None:

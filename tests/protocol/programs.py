@@ -223,6 +223,7 @@ ACTS: dict[str, Act] = {
     "delete d": _does(naming.delete, "d"),
     "rename d": _does(naming.rename, "d", "n"),
     "tag old": _does(naming.create, f"{TAG}w", "c1"),
+    "tag n": _does(naming.create, f"{TAG}n", MAIN),
     "untag g": _does(naming.delete, f"{TAG}g"),
     "tag g secret": _does(naming.create, f"{TAG}g", SECRET),
     "branch as guest": _branches_as_guest,

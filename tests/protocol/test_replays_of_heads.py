@@ -14,6 +14,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
+    BranchExistsError,
     ConflictError,
     OmniGraphError,
     OperationReusedError,
@@ -322,3 +323,16 @@ def test_spill_gone__a_deleted_branch_does_not_come_back_with_the_next_spills(
         left = [f"draft{each}" for each in range(number + 1, 8)]
         assert graph.branches() == open_graph(graph.uri).branches() == ["main", *left]
     assert graph.fsck().findings == ()
+
+
+@pytest.mark.parametrize("step", ["version staged", "commit ready"])
+def test_an_ingest_makes_no_branch_with_the_name_of_a_tag_that_came_first(
+    graph: Graph, rival: Graph, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    do_at(monkeypatch, step, lambda: rival.create_tag("v1"))
+
+    with pytest.raises(BranchExistsError, match="there is a tag 'v1' already"):
+        graph.ingest(EVE, branch="v1")
+
+    assert graph.branches() == ["main"]
+    assert "eve" not in ages(graph, "v1")

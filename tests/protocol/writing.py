@@ -11,6 +11,7 @@ from tests.protocol.model import (
     CLEANED,
     LOCK,
     MAIN,
+    TAG,
     Commit,
     Intent,
     Manifest,
@@ -129,7 +130,7 @@ def _propose(actor: Actor, branch: str, change: Change, name: str, world: World)
 def _current(manifest: Manifest, branch: str, change: Change) -> Commit:
     heads = manifest.heads()
     if change.creates:
-        if branch in heads:
+        if branch in heads or TAG + branch in heads:
             raise Refused
         return change.base
     if branch not in heads:

@@ -83,6 +83,17 @@ def read(page: str) -> _Reader:
     return reader
 
 
+def test_a_branch_that_is_deleted_while_a_page_is_made_is_left_out(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.create_branch("gone")
+    listed = graph.branches()
+    graph.delete_branch("gone")
+    monkeypatch.setattr(Graph, "branches", lambda _: listed)
+
+    assert "2 branches" in " ".join(read(graph.report()).texts)
+
+
 def test_a_page_shows_types_edges_commits_and_branches(graph: Graph) -> None:
     page = read(graph.report())
 

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from omnigraph.api.graph import init
+from omnigraph.server.limits import Limits
 from tests.parity.serving import serving
 
 SCHEMA = "node File { name: String @key  content: Blob? }"
@@ -90,6 +91,17 @@ def test_a_range_of_other_content_is_answered_with_all(address: str) -> None:
     tag = ask(address).headers["etag"]
     assert ask(address, range="bytes=0-1", if_range=tag).status_code == 206
     assert ask(address, range="bytes=0-1", if_range='"old"').status_code == 200
+
+
+def test_a_blob_over_the_limit_is_refused_with_the_name_of_that_limit(tmp_path: Path) -> None:
+    with init(tmp_path / "g", SCHEMA) as graph:
+        graph.load(ROWS)
+    with serving(tmp_path / "g", limits=Limits(export_bytes=4)) as small:
+        refused = ask(small)
+        assert (refused.status_code, refused.json()["code"]) == (400, "budget_exceeded")
+        assert refused.json()["detail"]["limit"] == "bytes"
+        assert "its limit export_bytes" in refused.json()["detail"]["hint"]
+        assert ask(small, range="bytes=0-3").content == b"0123"
 
 
 def test_null_and_references_have_no_bytes_and_are_told_as_json(address: str) -> None:

@@ -15,6 +15,7 @@ from omnigraph.server.config import load_config
 from omnigraph.server.limits import Limits, parse_limit
 from tests.deploy.folder import CLUSTER, write
 from tests.deploy.serving import applied, fleet
+from tests.docs.blocks import ROOT
 from tests.sample import new_graph
 from tests.server.serving import PATIENT, Served, serving
 
@@ -22,6 +23,7 @@ ROWS = "".join(
     f'{{"type": "Person", "data": {{"slug": "p{number}", "name": "{"n" * 200}"}}}}\n'
     for number in range(500)
 )
+PEOPLE = "match { $p: Person } return { $p.slug }"
 OTHER = 'query q() { insert Company { name: "c" } }'
 TINY = 20_000
 # Less than the ids of all rows.
@@ -100,6 +102,22 @@ def test_a_diff_and_the_feed_hold_no_more_than_they_may(limited: Served) -> None
     refused(limited.ask("GET", "/changes?branch=draft"))
 
 
+@pytest.mark.parametrize("limited", [{"export_bytes": 1}], indirect=True)
+def test_an_answer_about_changes_is_as_large_as_the_limit_that_is_named(limited: Served) -> None:
+    message, _, hint = refused(limited.ask("POST", "/diff", {"from": "main", "to": "draft"}))
+
+    assert message == "the answer is larger than 0 MiB"
+    assert "raise its limit export_bytes" in hint
+
+
+@pytest.mark.parametrize("limited", [{"answer_seconds": 1e-9}], indirect=True)
+def test_an_answer_that_is_not_taken_in_time_names_its_limit(limited: Served) -> None:
+    message, _, hint = refused(limited.ask("POST", "/read", {"query_source": PEOPLE}))
+
+    assert message == "the answer was not taken within 1e-09 s"
+    assert "raise its limit answer_seconds" in hint
+
+
 @pytest.mark.parametrize("limited", [{"changes_seconds": 1e-9}], indirect=True)
 def test_changes_and_blame_end_at_their_time(limited: Served) -> None:
     refused(limited.ask("POST", "/diff", {"from": "main", "to": "draft"}))
@@ -172,6 +190,24 @@ def test_every_budget_is_a_limit_of_the_server() -> None:
     assert Limits(write_seconds=7, load_seconds=3).seconds_of(Work.LOAD) == 3
     assert parse_limit("load_seconds=1.5") == ("load_seconds", 1.5)
     assert parse_limit("load_bytes=5") == ("load_bytes", 5)
+
+
+def test_the_page_of_the_server_names_every_limit_with_its_default() -> None:
+    page = (ROOT / "docs" / "server.md").read_text()
+    section = page.partition("\n## Limits\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| `")]
+    pairs = [(n, d) for n, d in rows for n, d in zip(n.split(", "), d.split(", "), strict=True)]
+    told = {name.strip(" `"): default.strip(" `") for name, default in pairs}
+
+    assert sorted(told) == sorted(each.name for each in fields(Limits))
+    plain = {name: float(each.split()[0]) for name, each in told.items() if each[0].isdigit()}
+    units = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+    for name, number in plain.items():
+        if "core" not in told[name]:
+            unit = units[told[name].split()[1]] if name.endswith("_bytes") else 1
+            assert getattr(Limits(), name) == number * unit, name
+    unset = {name for name, default in told.items() if default in told}
+    assert {name for name in told if getattr(Limits(), name) is None} == unset
 
 
 def test_omnigraph_yaml_has_budgets_for_all_and_for_actors(tmp_path: Path) -> None:

@@ -10,8 +10,11 @@ import httpx
 import pytest
 
 from omnigraph import connect
-from omnigraph.errors import HistoryGapError
-from tests.server.serving import ADD, TOKENS, Served, serving
+from omnigraph.api.local.backend import LocalBackend
+from omnigraph.api.operations.changes import WatchChanges
+from omnigraph.errors import DeniedError, HistoryGapError
+from omnigraph.server.feed import ChangeFeed
+from tests.server.serving import ADD, POLICY, TOKENS, Served, serving
 
 WAIT = 60.0
 Event = dict[str, Any]
@@ -93,6 +96,49 @@ def test_what_is_of_no_interest_only_moves_the_cursor(served: Served) -> None:
 def test_who_may_not_read_the_branch_cannot_follow_it(served: Served) -> None:
     with stream(served, actor="stranger") as answer:
         assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("lost", ["token", "right"])
+def test_a_feed_ends_when_its_actor_loses_the_token_or_the_right_to_read(
+    tmp_path: Path, lost: str
+) -> None:
+    with serving(tmp_path) as served, stream(served) as answer:
+        events = events_of(answer.iter_lines())
+        assert next(events)["event"] == "baseline"
+        if lost == "token":
+            left = {actor: each for actor, each in TOKENS.items() if actor != "reader"}
+            (tmp_path / "tokens.json").write_text(json.dumps(left))
+        else:
+            policy = POLICY.replace("readers: [reader, drafter]", "readers: [drafter]")
+            (tmp_path / "policy.yaml").write_text(policy)
+        served.server.app.gate.reload()
+
+        add(served, "eve")
+
+        told = next(events)
+    assert told["event"] == "error"
+    assert told["data"]["code"] == ("unauthorized" if lost == "token" else "denied")
+
+
+def test_a_feed_ends_in_the_middle_of_a_commit_that_may_not_be_read_any_more(
+    tmp_path: Path,
+) -> None:
+    rows = "".join(
+        json.dumps({"type": "Person", "data": {"slug": f"p{at}", "name": "p"}}) + "\n"
+        for at in range(1_200)
+    )
+    with serving(tmp_path) as served:
+        start = served.graph.branch().commit.id
+        served.graph.load(rows)
+        access = served.server.app.backend.access.acting_as("reader")
+        feed = ChangeFeed(LocalBackend(access), WatchChanges(since=start))
+        assert feed.look().startswith(b"event: changes")
+        policy = POLICY.replace("readers: [reader, drafter]", "readers: [drafter]")
+        (tmp_path / "policy.yaml").write_text(policy)
+        served.server.app.gate.reload()
+
+        with pytest.raises(DeniedError):
+            feed.look()
 
 
 def test_a_gap_is_told_as_such(tmp_path: Path) -> None:

@@ -43,8 +43,9 @@ def test_a_public_server_without_tokens_needs_a_flag(tmp_path: Path) -> None:
 
 def test_a_policy_without_tokens_is_refused(tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text(POLICY)
-    with pytest.raises(ConfigError, match="needs tokens"):
+    with pytest.raises(ConfigError, match="needs tokens") as raised:
         app_of(_settings(tmp_path, policy=tmp_path / "policy.yaml"))
+    assert FILE in str(raised.value.hint)
 
 
 def test_without_tokens_everybody_here_may_do_everything(tmp_path: Path) -> None:
@@ -135,6 +136,23 @@ def test_tokens_and_policy_are_read_again_when_their_files_change(tmp_path: Path
         assert served.ask("GET", "/branches").status_code == 200
         policy.write_text(POLICY.replace("readers: [reader, drafter]", "readers: [reader]"))
         _until(lambda: served.ask("GET", "/branches", actor="drafter").status_code == 403)
+
+
+def test_tokens_are_read_again_from_a_file_of_the_same_time(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text(json.dumps(TOKENS))
+    os.utime(tokens, (1, 1))
+    gate = app_of(_settings(tmp_path, environment={FILE: str(tokens)})).gate
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"owner": TOKENS["owner"][::-1]}))
+    os.utime(other, (1, 1))
+
+    other.replace(tokens)
+    gate.reload_changed()
+
+    assert gate.tokens is not None
+    assert gate.tokens.actor_of(TOKENS["owner"].encode()) is None
+    assert not gate.changed_files()
 
 
 def _until(happens: Callable[[], object]) -> None:

@@ -75,6 +75,22 @@ def test_rows_for_a_protected_branch_are_denied_before_they_are_sent(served: Ser
     assert answer.status_code == 403
 
 
+@pytest.mark.parametrize(("target", "status"), [("draft", 200), ("main", 403)])
+def test_rows_for_the_branch_of_a_run_are_judged_as_those_for_its_target(
+    served: Served, target: str, status: int
+) -> None:
+    where = {"branch": served.graph.begin_run(target).run_branch, "mode": "merge"}
+    headers = {"content-type": "application/x-ndjson"}
+
+    lines = served.ask(
+        "POST", "/load", actor="drafter", params=where, headers=headers, content=_ROW
+    )
+    whole = served.ask("POST", "/load", {**where, "data": _ROW}, actor="drafter")
+
+    assert (lines.status_code, whole.status_code) == (status, status), lines.text
+    assert lines.json().get("error") == whole.json().get("error")
+
+
 def test_a_merge_can_be_looked_at_by_who_may_read(served: Served) -> None:
     body = {"source": "draft", "preview": True}
     assert served.ask("POST", "/branches/merge", body, actor="drafter").status_code == 200

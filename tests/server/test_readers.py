@@ -31,8 +31,13 @@ def test_a_token_without_a_policy_reads_and_cannot_write(
     assert (read.status_code, export.status_code) == (200, 200)
     assert [each.status_code for each in refused] == [403] * len(_WRITES)
     assert {each.json()["code"] for each in refused} == {"denied"}
-    (hint,) = {each.json()["detail"]["hint"] for each in refused}
-    assert "without a policy, actors may only read" in hint
+    said = {(each.json()["error"], each.json()["detail"]["hint"]) for each in refused}
+    assert said == {
+        (
+            "'reader' may only read: this server has no policy",
+            "start the server with --policy FILE, or with --allow-writes-without-policy",
+        )
+    }
     told = [each for each in caplog.messages if "without a policy" in each]
     assert len(told) == 1
 

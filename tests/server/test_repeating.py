@@ -7,6 +7,12 @@ from uuid import uuid4
 
 import pytest
 
+from omnigraph.api.backend import CallOptions
+from omnigraph.api.operations.reviews import CommentReview
+from omnigraph.errors import InputError, OutcomeUnknownError, StorageError
+from omnigraph.merge.review import reviews
+from omnigraph.server.call import Answer, KeyedRequest, ServedBackend, WholeAnswer, json_answer
+from omnigraph.server.idempotency import AnswerLog
 from omnigraph.server.routes.route import Route
 from tests.server.samples import ROUTES, SAMPLES, path_of
 from tests.server.serving import ADD, Served
@@ -97,6 +103,49 @@ def test_keys_are_forgotten_after_two_periods_whatever_else_lies_there(served: S
     assert "notes/a" in objects.names("_operations")
 
 
+def test_what_may_have_been_done_stays_so_after_a_repetition_that_failed(served: Served) -> None:
+    log, repeated = AnswerLog(served.graph.repository), []
+    outcomes = [OutcomeUnknownError("who knows"), StorageError("the store is away")]
+
+    def run(keyed: KeyedRequest) -> Answer:
+        repeated.append(keyed.repeats)
+        if outcomes:
+            raise outcomes.pop(0)
+        return json_answer({})
+
+    keyed = KeyedRequest(key=uuid4().hex, request="create_branch")
+    for error in (OutcomeUnknownError, StorageError):
+        with pytest.raises(error):
+            log.answered("owner", keyed, run)
+    log.answered("owner", keyed, run)
+    assert repeated == [False, True, True]
+
+
+def test_a_change_is_not_denied_where_the_store_fails_behind_it(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StorageError("the store failed; nothing was done")
+
+    slug = f"owner-{uuid4().hex}"
+    monkeypatch.setattr(ServedBackend, "pin", fail, raising=False)
+    answer = served.ask("POST", "/change", {"query_source": ADD, "params": {"slug": slug}})
+    assert (answer.status_code, answer.json()["affected_nodes"]) == (200, None)
+    assert answer.json()["commit"] == served.graph.branch().commit.id
+
+
+def test_a_comment_is_not_denied_where_the_store_fails_behind_it(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StorageError("the store failed; nothing was done")
+
+    served.graph.create_branch("of/commented")
+    monkeypatch.setattr(reviews, "find_review", fail)
+    said = served.ask("POST", "/reviews/comments", {"branch": "of/commented", "message": "why?"})
+    assert said.json()["code"] == "outcome_unknown"
+
+
 def test_what_failed_can_be_tried_again_with_its_key(served: Served) -> None:
     key = {"idempotency-key": uuid4().hex}
     body = {"source": "later"}
@@ -167,6 +216,8 @@ def test_a_load_whose_answer_was_lost_gets_it_when_it_is_sent_again(served: Serv
         "publish_run",
         "abort_run",
         "fail_run",
+        "set_review",
+        "comment_review",
         "revert",
         "apply_schema",
     ],
@@ -183,6 +234,45 @@ def test_what_was_done_before_the_server_died_is_answered_as_done(
     second = served.ask(route.method, path_of(route, sample), sample.body, headers=headers)
 
     assert second.json() == first.json()
+
+
+def test_a_comment_that_was_made_before_the_server_died_is_not_refused_as_the_branch_moved(
+    served: Served,
+) -> None:
+    branch = served.graph.create_branch(f"drafts/{uuid4().hex}")
+    headers = {"idempotency-key": uuid4().hex}
+    body = {"branch": branch.name, "message": "why?", "expect": branch.commit.id}
+    first = served.ask("POST", "/reviews/comments", body, headers=headers)
+    branch.mutate(ADD, slug=uuid4().hex)
+    _lose_answers(served)
+
+    second = served.ask("POST", "/reviews/comments", body, headers=headers)
+
+    assert first.status_code == 200, first.text
+    assert second.json() == first.json()
+
+
+def test_two_servers_with_one_key_at_once_say_one_thing(served: Served) -> None:
+    """The second worker asks while the first one has begun and not yet answered."""
+    branch = served.graph.create_branch(f"drafts/{uuid4().hex}").name
+    one, other = (AnswerLog(served.graph.repository) for _ in range(2))
+    key, repeated = uuid4().hex, []
+    comment = CommentReview(branch=branch, message="why?")
+
+    def say(keyed: KeyedRequest) -> Answer:
+        if not keyed.repeats:
+            other.answered("owner", KeyedRequest(key=key, request="comment"), say)
+            with pytest.raises(InputError, match="another request"):
+                other.answered("owner", KeyedRequest(key=key, request="other"), say)
+        repeated.append(keyed.repeats)
+        options = CallOptions(actor="owner", new_id=keyed.id)
+        return json_answer(served.graph.backend.run(comment, options).to_json())
+
+    answer = one.answered("owner", KeyedRequest(key=key, request="comment"), say)
+
+    assert repeated == [True, False]
+    assert isinstance(answer, WholeAnswer)
+    assert [each["message"] for each in json.loads(answer.body)["events"]] == ["why?"]
 
 
 @pytest.mark.parametrize("outcome", ["fast_forward", "merged"])

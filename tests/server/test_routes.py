@@ -1,5 +1,6 @@
 """Every route: who may send it, what it answers, and what it refuses."""
 
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -8,9 +9,11 @@ import pytest
 from omnigraph.api.operation import Audience, Shape
 from omnigraph.policy.actions import Action
 from omnigraph.server.handlers import HealthShape, health
+from omnigraph.server.refusal import STATUSES
 from omnigraph.server.routes.openapi import openapi
 from omnigraph.server.routes.route import Route
 from omnigraph.server.table import TABLE
+from tests.docs.blocks import ROOT
 from tests.server.raw import exchange
 from tests.server.samples import ROUTES, SAMPLES, UNKNOWN, nothing, path_of
 from tests.server.serving import TOKENS, Served, serving
@@ -49,6 +52,13 @@ def test_thedocument_has_every_route_with_its_action() -> None:
     }
     assert document["openapi"] == "3.1.0"
     assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+
+
+def test_the_page_of_the_server_names_every_status_of_a_refusal() -> None:
+    page = (ROOT / "docs/server.md").read_text()
+    told = {int(line[2:5]) for line in page.splitlines() if re.match(r"\| [45]\d\d \|", line)}
+    refused = {status for _, status in STATUSES}.union(*(each.statuses for each in TABLE))
+    assert told == refused | {405}
 
 
 def test_a_route_that_does_not_say_who_may_send_it_cannot_be_made() -> None:

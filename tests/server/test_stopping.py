@@ -1,5 +1,6 @@
 """A server lets go of work that nobody waits for, and stops in time whatever runs."""
 
+import http.client
 import json
 import signal
 import socket
@@ -28,16 +29,27 @@ def people(count: int) -> bytes:
     return "".join(line.format(n, f"{n}e0") for n in range(count)).encode()
 
 
-def send(address: str, path: str, data: bytes) -> socket.socket:
-    """Begin a request on a connection of its own, and wait for no answer."""
+def send(
+    address: str, path: str, data: bytes, method: str = "POST", more: int = 0
+) -> socket.socket:
+    """Begin a request on a connection of its own, of which more bytes come; wait for no answer."""
     host, port = address.rsplit(":", 1)
     opened = socket.create_connection((host, int(port)), timeout=10)
+    kind = "application/x-ndjson" if path.startswith("/load") else "application/json"
     head = (
-        f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/x-ndjson\r\n"
-        f"authorization: Bearer {TOKENS['owner']}\r\ncontent-length: {len(data)}\r\n\r\n"
+        f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: {kind}\r\n"
+        "accept: application/json, text/event-stream\r\n"
+        f"authorization: Bearer {TOKENS['owner']}\r\ncontent-length: {len(data) + more}\r\n\r\n"
     )
     opened.sendall(head.encode() + data)
     return opened
+
+
+def answer_on(opened: socket.socket) -> tuple[int, dict[str, object]]:
+    """Return the status and the document of the answer that came on a connection."""
+    answer = http.client.HTTPResponse(opened)
+    answer.begin()
+    return answer.status, json.load(answer)
 
 
 def events(server: Running) -> list[dict[str, object]]:
@@ -126,9 +138,13 @@ def test_a_server_whose_work_cannot_be_cancelled_ends_in_time_all_the_same(tmp_p
     new_graph(tmp_path / "graph")
     stubborn = (
         "import sys, time\n"
-        "from omnigraph.api.local.writes import FUNCTIONS\n"
+        "from omnigraph.api.local import changes, reads, writes\n"
+        "from omnigraph.api.operations.commits import ListCommits\n"
+        "from omnigraph.api.operations.read import ReadRows\n"
         "from omnigraph.api.operations.write import Load\n"
-        "FUNCTIONS[Load] = lambda *_: time.sleep(600)\n"
+        "writes.FUNCTIONS[Load] = lambda *_: time.sleep(600)\n"
+        "changes.FUNCTIONS[ListCommits] = lambda *_: time.sleep(600)\n"
+        "reads.FUNCTIONS[ReadRows] = lambda *_: time.sleep(600)\n"
         "from omnigraph.server.main import main\n"
         "main()\n"
     )
@@ -136,7 +152,10 @@ def test_a_server_whose_work_cannot_be_cancelled_ends_in_time_all_the_same(tmp_p
     script.write_text(stubborn)
     with (
         running(tmp_path, "graph", "--limit", f"stop_seconds={GRACE}", script=script) as server,
-        send(server.address, "/load", people(1)),
+        send(server.address, "/load", people(1)) as writer,
+        send(server.address, "/load", people(1), more=1) as sender,
+        send(server.address, "/commits", b"", "GET") as reader,
+        send(server.address, "/read", b'{"query_source": "MATCH (p:Person)"}') as asker,
     ):
         time.sleep(0.5)
         began = time.monotonic()
@@ -148,4 +167,41 @@ def test_a_server_whose_work_cannot_be_cancelled_ends_in_time_all_the_same(tmp_p
             "stopped while requests were running",
             "stopped",
         ]
-        assert last[0]["running"] == 1
+        assert last[0]["running"] == 3
+        status, told = answer_on(writer)
+        assert (status, told["code"]) == (500, "outcome_unknown")
+        for nothing_was_done in (sender, reader, asker):
+            status, told = answer_on(nothing_was_done)
+            assert (status, told["code"]) == (503, "cancelled")
+
+
+def test_calls_of_agents_are_finished_by_a_stopping_server_that_ends_in_time(
+    tmp_path: Path,
+) -> None:
+    new_graph(tmp_path / "graph")
+    slow = (
+        "import time\n"
+        "from omnigraph.server.agents.speaker import Speaker\n"
+        "worked, seconds = Speaker.worked, iter([2, 600])\n"
+        "def slowly(self, request, work):\n"
+        "    return worked(self, request, lambda: (time.sleep(next(seconds)), work())[1])\n"
+        "Speaker.worked = slowly\n"
+        "from omnigraph.server.main import main\n"
+        "main()\n"
+    )
+    script = tmp_path / "slow.py"
+    script.write_text(slow)
+    call = {"name": "schema", "arguments": {}}
+    data = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode()
+    with (
+        running(tmp_path, "graph", "--limit", f"stop_seconds={GRACE}", script=script) as server,
+        send(server.address, "/mcp", data) as quick,
+    ):
+        assert quick.recv(1 << 16).startswith(b"HTTP/1.1 200 ")  # it is at work
+        with send(server.address, "/mcp", data) as stubborn:
+            assert stubborn.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+            began = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            assert b'"result"' in b"".join(iter(lambda: quick.recv(1 << 16), b""))
+            assert server.wait() == 0
+            assert time.monotonic() - began < GRACE + 1

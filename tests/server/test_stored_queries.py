@@ -13,6 +13,7 @@ groups:
   owners: [owner]
   callers: [reader]
   writers: [drafter]
+  scoped: [stranger]
 protected_branches: [main]
 rules:
   - id: owners
@@ -25,6 +26,12 @@ rules:
     allow: {actors: {group: writers}, actions: [invoke_query], queries: [add]}
   - id: writers-changes
     allow: {actors: {group: writers}, actions: [change], branch_scope: unprotected}
+  - id: scoped
+    allow:
+      actors: {group: scoped}
+      actions: [invoke_query]
+      queries: [all]
+      branch_scope: unprotected
 """
 
 
@@ -61,7 +68,31 @@ def test_an_actor_sees_only_the_queries_that_it_may_run(served: Served) -> None:
     assert names(served, "owner") == ["add", "all"]
     assert names(served, "reader") == ["all"]
     assert names(served, "drafter") == ["add"]
-    assert names(served, "stranger") == []
+
+
+@pytest.mark.parametrize(("branch", "may"), [("main", []), ("draft", ["invoke_query"])])
+def test_the_scope_of_a_rule_is_told_as_it_is_kept(
+    served: Served, branch: str, may: list[str]
+) -> None:
+    rights = served.ask("GET", "/rights", actor="stranger").json()
+    config = served.ask("GET", f"/studio/config.json?branch={branch}", actor="stranger").json()
+    run = served.ask("POST", "/queries/all", {"branch": branch}, actor="stranger")
+
+    assert (rights["actions"], rights["on_main"]) == (["invoke_query"], [])
+    assert config["may"] == may
+    assert run.status_code == (200 if may else 404)
+
+
+def test_queries_that_run_on_other_branches_alone_are_listed_for_who_asks(served: Served) -> None:
+    def names(path: str, actor: str = "stranger") -> list[str]:
+        found = served.ask("GET", path, actor=actor).json()["queries"]
+        return [each["name"] for each in found]
+
+    assert names("/queries") == []
+    assert names("/queries?branch=draft") == ["all"]
+    assert names("/queries?anywhere=true") == ["all"]
+    assert names("/queries?anywhere=true", "reader") == ["all"]
+    assert names("/queries?anywhere=true", "drafter") == ["add"]
 
 
 def test_who_may_run_a_query_needs_no_other_right(served: Served) -> None:

@@ -10,9 +10,9 @@ from tests.sample import SCHEMA
 from tests.server.serving import ADD, POLICY, Served, serving
 
 # A drafter changes and merges into everything that is not protected, and reads only `open/...`.
-BLIND = POLICY.replace("protected_branches: [main]", "protected_branches: [main, secret]").replace(
-    "readers: [reader, drafter]", "readers: [reader]"
-)
+BLIND = POLICY.replace(
+    "protected_branches: [main]", "protected_branches: [main, secret, vault]"
+).replace("readers: [reader, drafter]", "readers: [reader]")
 BLIND += """\
   - {id: blind, allow: {actors: {group: drafters}, actions: [change], branch_scope: protected}}
   - {id: sees, allow: {actors: {group: drafters}, actions: [read], branch_scope: unprotected}}
@@ -72,6 +72,17 @@ def test_a_load_without_read_gives_no_commits(blind: Served) -> None:
 
     ingested = _ask(blind, "/ingest", {"branch": "secret", "data": line})
     assert ingested["loaded"]["commits"] == {}
+
+
+def test_a_dry_run_gives_counts_of_a_new_branch_to_those_who_may_read_it(blind: Served) -> None:
+    line = json.dumps({"type": "Company", "data": {"name": "quarry"}})
+    body = {"branch": "fresh", "from": "open", "data": line, "dry_run": True}
+
+    seen = _ask(blind, "/ingest", body)
+    unseen = _ask(blind, "/ingest", {**body, "branch": "vault"})
+
+    assert (seen["loaded"]["inserted"], unseen["loaded"]["inserted"]) == (1, None)
+    assert {"fresh", "vault"}.isdisjoint(blind.graph.branches())
 
 
 def test_readers_get_counts_and_commits(blind: Served) -> None:

@@ -134,11 +134,14 @@ def _is_running(pid: int) -> bool:
         return False
 
 
-def test_an_address_that_is_taken_is_one_message(tmp_path: Path, served: Running) -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_address_that_is_taken_is_one_message(
+    tmp_path: Path, served: Running, workers: str
+) -> None:
     port = served.address.rpartition(":")[2]
     program = served.process.args[0]  # type: ignore[index]
     again = subprocess.run(
-        [str(program), "graph", "--workers", "2", "--bind", f"127.0.0.1:{port}"],
+        [str(program), "graph", "--workers", workers, "--bind", f"127.0.0.1:{port}"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -147,7 +150,9 @@ def test_an_address_that_is_taken_is_one_message(tmp_path: Path, served: Running
     )
 
     assert again.returncode == 1
-    assert "cannot listen at" in again.stderr
+    assert f"127.0.0.1:{port} is in use" in again.stderr
+    assert "choose another with --bind" in again.stderr
+    assert len(again.stderr.splitlines()) == 2
 
 
 def test_the_turns_of_an_actor_are_counted_over_all_workers(tmp_path: Path) -> None:

@@ -57,9 +57,12 @@ def test_the_slider_shows_what_was_there_before(browser: Browser, scene: Scene) 
         panel = page.get_by_role("region", name="Node")
         expect(panel.get_by_role("heading", name="Dag New")).to_be_visible()
         page.get_by_label("Time").press("ArrowLeft")
+        expect(page.get_by_label("Back to the newest commit")).to_be_visible()
         expect(panel.get_by_role("heading", name="Dag New")).to_have_count(0)
         expect(panel.get_by_role("heading", name=re.compile("^Dag"))).to_be_visible()
-        page.get_by_label("Time").press("End")
+        # Whoever goes on by keys is still at the slider.
+        expect(page.get_by_label("Time")).to_be_focused()
+        page.keyboard.press("End")
         expect(panel.get_by_role("heading", name="Dag New")).to_be_visible()
 
 
@@ -81,3 +84,21 @@ def test_hostile_values_are_shown_as_text(browser: Browser, scene: Scene) -> Non
         panel = page.get_by_role("region", name="Node")
         expect(panel.get_by_role("heading", name=HOSTILE)).to_be_visible()
         assert page.locator("img").count() == 0
+
+
+def test_what_is_typed_while_the_address_is_written_is_kept(browser: Browser, scene: Scene) -> None:
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        enter(page, scene)
+        page.evaluate("""() => {
+            const write = history.replaceState.bind(history)
+            history.replaceState = (...how) => {
+                write(...how)
+                history.replaceState = write
+                const box = document.querySelector('input[type=search]')
+                box.value += 'nn'
+                box.dispatchEvent(new Event('input', { bubbles: true }))
+            }
+        }""")
+        page.get_by_role("searchbox").fill("fi")
+        expect(page).to_have_url(re.compile(r"q=finn$"))
+        expect(page.get_by_role("searchbox")).to_have_value("finn")

@@ -1,11 +1,12 @@
 """What happened: commits open as what they changed, are undone with a preview, and come in live."""
 
+import json
 import re
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.studio.browsing import browsing, settle
 from tests.studio.scene import TOKENS, Scene, served
@@ -102,3 +103,46 @@ def test_commits_come_in_live_also_after_the_server_was_away(
             expect(page.get_by_text("Dag too")).to_be_visible()
             expect(page.get_by_text("2 commits so far")).to_be_visible()
         assert not any("token-of" in each for each in watch.addresses)
+
+
+def test_commits_stay_on_the_page_while_older_ones_come(browser: Browser, scene: Scene) -> None:
+    held: list[Route] = []
+
+    def with_more(route: Route) -> None:
+        found = route.fetch()
+        route.fulfill(response=found, body=json.dumps({**found.json(), "cursor": "more"}))
+
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.route("**/commits?*limit=100*", with_more)
+        page.route("**/commits?*limit=500*", lambda route: held.append(route))  # noqa: PLW0108
+        page.goto(f"{scene.origin}/studio#/history")
+        settle(page)
+        with page.expect_request("**/commits?*limit=500*"):
+            page.get_by_role("button", name="Older commits").click()
+        expect(page.get_by_role("button", name="Older commits")).to_be_disabled()
+        expect(page.get_by_text("people and where they work")).to_be_visible()
+        held[0].continue_()
+        expect(page.get_by_role("button", name="Older commits")).to_have_count(0)
+        expect(page.get_by_text("people and where they work")).to_be_visible()
+
+
+def test_commits_that_are_refused_do_not_stay_on_the_page(browser: Browser, scene: Scene) -> None:
+    refusal = {"error": "you may not read main", "code": "policy_denied"}
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.goto(f"{scene.origin}/studio#/history")
+        settle(page)
+        expect(page.get_by_text("people and where they work")).to_be_visible()
+        page.route("**/commits?*", lambda route: route.fulfill(status=403, json=refusal))
+        page.keyboard.press("r")
+        expect(page.get_by_text("Not allowed: you may not read main")).to_be_visible()
+        expect(page.get_by_text("people and where they work")).to_have_count(0)
+
+
+def test_a_refused_feed_is_not_said_to_be_tried_again(browser: Browser, scene: Scene) -> None:
+    refusal = {"error": "you may not read main", "code": "policy_denied"}
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.route("**/changes/stream*", lambda route: route.fulfill(status=403, json=refusal))
+        page.goto(f"{scene.origin}/studio#/live")
+        expect(page.get_by_text("Not allowed: you may not read main")).to_be_visible()
+        expect(page.get_by_text("Not listening")).to_be_visible()
+        expect(page.get_by_text("trying again")).to_have_count(0)

@@ -5,7 +5,7 @@ import re
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.studio.browsing import browsing, settle
 from tests.studio.scene import TOKENS, Scene
@@ -197,3 +197,64 @@ def test_hostile_values_are_shown_as_text(browser: Browser, scene: Scene) -> Non
         assert page.title() != "taken"
         assert page.locator("main img, main script").count() == 0
     scene.graph.delete_branch("hostile")
+
+
+def test_what_is_typed_while_an_answer_is_on_its_way_is_not_asked(
+    browser: Browser, scene: Scene
+) -> None:
+    held: list[Route] = []
+    cities = "query cities() { match { $c: City } return { $c.slug as slug } limit 1 }"
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.route("**/read", lambda route: held.append(route))  # noqa: PLW0108
+        page.goto(query_address(scene, cities))
+        settle(page)
+        with page.expect_request("**/read"):
+            page.get_by_role("button", name="Run", exact=True).click()
+        page.locator(".cm-content").press("Control+End")
+        with page.expect_response("**/lint"):
+            page.keyboard.type("// and more")
+        expect(page).to_have_url(re.compile("more"))
+        held[0].continue_()
+        assert rows_shown(page) == "1 row"
+        expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+        assert "run=1" not in page.url
+        assert len(held) == 1
+
+
+def test_a_change_whose_answer_was_lost_is_made_once_when_it_is_sent_again(
+    browser: Browser, scene: Scene
+) -> None:
+    lost: list[Route] = []
+
+    def lose(route: Route) -> None:
+        if not lost:
+            lost.append(route)
+            route.fetch()
+            route.abort()
+        else:
+            route.continue_()
+
+    change = """query begin() { insert Document { slug: "notes", title: "Notes", text: "" } }"""
+    with browsing(browser, scene.origin, token=TOKENS["ana"]) as (page, _):
+        page.route("**/change", lose)
+        page.goto(f"{query_address(scene, change)}&branch=review/hires")
+        page.get_by_role("button", name="Commit to review/hires").click()
+        expect(page.get_by_text("send it again as it is, and it is done once")).to_be_visible()
+        made = scene.graph.branch("review/hires").commit.id
+        page.get_by_role("button", name="Commit to review/hires").click()
+        expect(page.get_by_text("Changed review/hires")).to_be_visible()
+    assert scene.graph.branch("review/hires").commit.id == made
+
+
+def test_the_answer_of_another_commit_is_not_left_standing(browser: Browser, scene: Scene) -> None:
+    cities = "query cities() { match { $c: City } return { $c.slug as slug } limit 1 }"
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.goto(query_address(scene, cities))
+        settle(page)
+        page.get_by_role("button", name="Explain").click()
+        expect(page.get_by_role("table")).to_be_visible()
+        page.get_by_role("button", name="main").click()
+        page.get_by_role("region", name="Tags").get_by_role("button", name="loaded").click()
+        expect(page.get_by_label("Back to the newest commit")).to_be_visible()
+        expect(page.get_by_text("Not asked yet")).to_be_visible()
+        expect(page.get_by_role("table")).to_have_count(0)

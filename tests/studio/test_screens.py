@@ -1,5 +1,6 @@
 """Every room fits every screen, light and dark, and keeps nobody out."""
 
+import re
 from urllib.parse import quote
 
 import pytest
@@ -44,3 +45,17 @@ def test_a_room_fits_and_axe_finds_nothing_serious(
         page.screenshot(path=SCREENS / f"{room}-{scheme}-{size}.png")
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         assert serious_findings(page) == []
+
+
+@pytest.mark.parametrize("room", ["overview", "explore", "query", "history", "review", "live"])
+def test_a_room_fits_also_with_the_longest_name_of_a_branch(
+    browser: Browser, scene: Scene, room: str
+) -> None:
+    name = f"agent/{'x' * 120}"
+    if name not in scene.graph.branches():
+        scene.graph.create_branch(name, "review/hires")
+    with browsing(browser, scene.origin, token=TOKENS["ana"], width=360) as (page, _):
+        page.goto(f"{scene.origin}/studio#/{room}?branch={quote(name)}")
+        settle(page)
+        expect(page.locator("main")).to_contain_text(re.compile("[a-z]{5}"))
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

@@ -110,3 +110,32 @@ def test_a_server_that_goes_away_is_told_and_what_it_says_when_it_is_back_is_sho
             expect(page.locator(".gone")).to_have_count(0)
             page.keyboard.press("r")
             expect(page.get_by_role("row", name=re.compile("^City"))).to_contain_text("4")
+
+
+def test_a_branch_that_is_gone_is_not_shown_any_more(browser: Browser, scene: Scene) -> None:
+    scene.graph.create_branch("agent/short")
+    with browsing(browser, scene.origin, token=TOKENS["ana"]) as (page, _):
+        page.goto(f"{scene.origin}/studio#/overview?branch=agent%2Fshort")
+        settle(page)
+        types = page.get_by_role("region", name="Types", exact=True)
+        expect(types).to_be_visible()
+        scene.graph.delete_branch("agent/short")
+        page.locator("main").press("r")
+        expect(page.get_by_text("no branch, tag or commit 'agent/short'").first).to_be_visible()
+        expect(types).to_have_count(0)
+
+
+def test_keys_do_nothing_behind_a_dialog(browser: Browser, scene: Scene) -> None:
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.goto(f"{scene.origin}/studio#/overview")
+        settle(page)
+        page.locator("main").press("?")
+        expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+        page.keyboard.press("g")
+        page.keyboard.press("h")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(page.get_by_role("heading", name="Overview")).to_be_attached()
+        page.keyboard.press("g")
+        page.keyboard.press("h")
+        expect(page.get_by_role("heading", name="History")).to_be_attached()

@@ -1,5 +1,7 @@
 """Those who change the manifest of a graph on one machine do it one at a time."""
 
+import fcntl
+import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +18,10 @@ from omnigraph.storage import layout
 from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Table
 from omnigraph.storage.tables import Tables
+from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.turns import flip_turn as turns
+from omnigraph.versioning.turns import locks
+from omnigraph.versioning.turns.branch_turn import turn
 from omnigraph.versioning.turns.flip_turn import flip_turn
 from omnigraph.versioning.writes import Append
 from tests.sample import PERSON, ages, new_graph, people, write
@@ -111,8 +116,40 @@ def test_on_a_disk_without_locks_nobody_waits(
     def fail(_: int) -> bool:
         raise OSError("no locks available")
 
-    monkeypatch.setattr(turns, "has_lock", fail)
+    monkeypatch.setattr(locks, "has_lock", fail)
     write(graph, {PERSON: (Append(people({"ann": 1})),)})
+
+    assert ages(graph) == {"ann": 1}
+
+
+def test_without_a_temporary_folder_nobody_waits(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> str:
+        raise FileNotFoundError("no usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", fail)
+    write(graph, {PERSON: (Append(people({"ann": 1})),)})
+
+    assert ages(graph) == {"ann": 1}
+
+
+def test_a_turn_that_cannot_be_given_back_makes_no_change_fail(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> bytes:
+        raise OSError("the disk failed")
+
+    def flock(file: int, how: int) -> None:
+        if how == fcntl.LOCK_UN:
+            fail()
+        lock(file, how)
+
+    lock = fcntl.flock
+    monkeypatch.setattr(os, "pread", fail)
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with turn(store_at(graph.uri), "main", Patience()):
+        write(graph, {PERSON: (Append(people({"ann": 1})),)})
 
     assert ages(graph) == {"ann": 1}
 

@@ -17,7 +17,10 @@ import pytest
 from omnigraph.errors import InputError
 from omnigraph.storage.store import store_at
 from omnigraph.versioning.attempts import Patience
+from omnigraph.versioning.turns import branch_turn, locks
 from omnigraph.versioning.turns.branch_turn import Ticket, turn
+from omnigraph.versioning.turns.locks import unlock
+from tests.pipeline.drivers import eventually
 
 WRITERS, SECONDS, DEADLINE = 8, 0.3, 120
 PATIENCE = Patience(seconds=60, turn=1)
@@ -166,6 +169,67 @@ def test_nobody_waits_for_a_process_that_is_killed_or_stopped_in_line(
         assert done.is_set()
 
 
+def test_a_process_that_is_stopped_in_line_costs_the_others_one_thread(tmp_path: Path) -> None:
+    with ExitStack() as open_until:
+        with turn(store_at(tmp_path), "main", PATIENT):
+            process = open_until.enter_context(writing_process(tmp_path))
+            os.kill(process.pid, signal.SIGSTOP)
+        before = threading.active_count()
+        for _ in range(10):
+            with turn(store_at(tmp_path), "main", PATIENT):
+                pass
+
+        assert threading.active_count() <= before + 1
+    assert eventually(lambda: threading.active_count() < before + 1, DEADLINE)
+
+
+def test_a_place_that_a_stopped_process_locked_as_it_was_made_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever locks it first takes it for that of a dead process, and is stopped just then."""
+    taken: list[int | None] = []
+    done = threading.Event()
+
+    def lock_now(path: Path) -> int | None:
+        if path.parent.name.startswith("line-") and not taken:
+            taken.append(locks.lock_now(path))
+        return locks.lock_now(path)
+
+    with turn(store_at(tmp_path), "main", PATIENT):
+        monkeypatch.setattr(branch_turn, "lock_now", lock_now)
+        with in_line(tmp_path, 1, done.set) as thread:
+            pass
+    thread.join(DEADLINE)
+    assert done.is_set()
+    (file,) = taken
+    assert file is not None
+    unlock(file)
+
+
+def test_a_writer_that_is_interrupted_as_it_comes_leaves_the_line_to_others() -> None:
+    class Interrupting:
+        """A lock that is unlocked as Ctrl-C is pressed."""
+
+        is_due = True
+
+        def __enter__(self) -> None:
+            pass
+
+        def __exit__(self, *_: object) -> None:
+            due, self.is_due = self.is_due, False
+            if due:
+                raise KeyboardInterrupt
+
+    def wait() -> None:
+        raise AssertionError("it waits for nobody")
+
+    crowd = branch_turn._Crowd(lock=Interrupting())  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt), crowd.led(1, wait):
+        pass
+    with crowd.led(2, wait):
+        pass
+
+
 def test_who_waits_can_leave_the_line(tmp_path: Path) -> None:
     def cancelled() -> None:
         raise InputError("cancelled")
@@ -234,6 +298,26 @@ def test_who_waited_leaves_no_place_behind(tmp_path: Path, lines: Path) -> None:
 
     assert done.is_set()
     assert len([each for each in lines.rglob("*") if each.is_file()]) == 1
+
+
+def test_places_that_cannot_be_locked_are_not_left_behind(
+    tmp_path: Path, lines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> bool:
+        raise OSError("no locks available")
+
+    done = threading.Event()
+    with turn(store_at(tmp_path), "main", PATIENT), in_line(tmp_path, 1, done.set) as thread:
+        pass
+    thread.join(DEADLINE)
+    (places,) = lines.rglob("line-*")
+    (places / "of a dead process").touch()
+    monkeypatch.setattr(locks, "has_lock", fail)
+    for _ in range(3):
+        with turn(store_at(tmp_path), "main", PATIENT):
+            pass
+
+    assert len(list(places.iterdir())) == 1
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o720])

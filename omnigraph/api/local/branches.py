@@ -30,6 +30,7 @@ from omnigraph.api.operations.runs import (
     PublishRun,
     RunEnding,
 )
+from omnigraph.errors import InputError
 from omnigraph.merge.outcome import Merge
 from omnigraph.merge.review import reviews
 from omnigraph.merge.review.record import ReviewState
@@ -45,8 +46,8 @@ from omnigraph.versioning.unknown_outcome import unknown_outcome
 if TYPE_CHECKING:
     from typing import Any
 
-    from omnigraph.merge.merge import MergeOptions
-    from omnigraph.write.load.options import BulkKeywords
+    from omnigraph.merge.options import MergeOptions
+    from omnigraph.write.load.keywords import BulkKeywords
 
 
 _LOOK = "list the branches before repeating it"
@@ -73,7 +74,13 @@ def delete_branch(access: Access, operation: DeleteBranch, _: CallOptions) -> No
     from omnigraph.merge.runs import refuse_live
 
     access.check(operation.branch, Action.BRANCH_DELETE)
-    refuse_live(access.repository, operation.branch)
+    try:
+        refuse_live(access.repository, operation.branch)
+    except InputError as refused:
+        if access.shows(operation.branch, Action.BRANCH_DELETE):
+            raise
+        message = f"a run is to be published to '{operation.branch}'"
+        raise InputError(message, hint=refused.hint) from None
     branches.delete_branch(access.repository, operation.branch)
     with unknown_outcome(f"'{operation.branch}' was deleted, but not its review", _LOOK):
         reviews.drop(access.repository, reviews.left_over(access.repository, operation.branch))
@@ -232,7 +239,7 @@ def _merge_how(
     strict: bool = False,
 ) -> "MergeOptions":
     from omnigraph.merge.bulk import make_task_merger
-    from omnigraph.merge.merge import MergeOptions
+    from omnigraph.merge.options import MergeOptions
     from omnigraph.spark.choice import Engine
     from omnigraph.spark.progress import NO_PROGRESS
 

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 def list_commits(access: Access, operation: ListCommits, _: CallOptions) -> Iterator[Commit]:
     """Return the commits of a branch, newest first; the limit is for pages of a server."""
     access.check(operation.branch, Action.READ)
-    if operation.after is not None:
-        access.check_place(operation.after)
-    return history.log(access.repository, operation.branch, after=operation.after)
+    after = None if operation.after is None else access.commit(operation.after).id
+    return history.log(access.repository, operation.branch, after=after)
 
 
 def get_commit(access: Access, operation: GetCommit, _: CallOptions) -> Commit:
@@ -54,15 +53,15 @@ def list_changes(
     """Return what each commit of a branch changed, oldest first, after the one of a cursor."""
     from omnigraph.merge.compare.changes import SnapshotChanges
 
-    repository, since = access.repository, operation.since
+    repository = access.repository
     access.check(operation.branch, Action.READ)
     wanted = ChangeFilter.parse(operation.kinds, operation.types, operation.ops)
-    past = [] if since is None else [repository.pin(access.commit(since)).catalog]
+    begun = None if operation.since is None else access.commit(operation.since)
+    past = [] if begun is None else [repository.pin(begun).catalog]
     wanted = wanted.bound(access.standing(operation.branch, Action.READ).catalog, *past)
-
+    since = None if begun is None else begun.id
     if since is not None:
         _check_kept(repository, since)
-
     deadline = _deadline("list of changes", options)
 
     def changes() -> Iterator[CommitChanges]:

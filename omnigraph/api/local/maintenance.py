@@ -22,7 +22,7 @@ from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.transact import Intent
 
 if TYPE_CHECKING:
-    from omnigraph.maintain.optimize import OptimizeKeywords
+    from omnigraph.maintain.keywords import OptimizeKeywords
 
 
 def plan_schema(access: Access, operation: PlanSchema, options: CallOptions) -> SchemaPlan:
@@ -69,20 +69,20 @@ def optimize_branch(access: Access, operation: OptimizeBranch, options: CallOpti
     from omnigraph.spark.choice import Engine
     from omnigraph.spark.progress import NO_PROGRESS
 
-    access.allow(Action.ADMIN)
-    how: OptimizeKeywords = {
-        "indexes_only": operation.indexes_only,
-        "types": operation.types or (),
-        "exclude": operation.exclude or (),
-        "engine": options.engine or Engine.AUTO,
-        "spark": options.spark,
-        "concurrency": options.concurrency,
-        "actor": access.author(options.actor),
-        "progress": options.progress or NO_PROGRESS,
-        "seconds": options.seconds,
-        "cancelled": options.cancelled,
-    }
-    return optimize(access.repository, operation.branch, optimize_options(how))
+    with access.maintaining():
+        how: OptimizeKeywords = {
+            "indexes_only": operation.indexes_only,
+            "types": operation.types or (),
+            "exclude": operation.exclude or (),
+            "engine": options.engine or Engine.AUTO,
+            "spark": options.spark,
+            "concurrency": options.concurrency,
+            "actor": access.author(options.actor),
+            "progress": options.progress or NO_PROGRESS,
+            "seconds": options.seconds,
+            "cancelled": options.cancelled,
+        }
+        return optimize(access.repository, operation.branch, optimize_options(how))
 
 
 def clean_up(access: Access, operation: CleanUp, options: CallOptions) -> Cleaned:
@@ -92,17 +92,17 @@ def clean_up(access: Access, operation: CleanUp, options: CallOptions) -> Cleane
     from omnigraph.spark.deadline import deadline_of
     from omnigraph.spark.progress import NO_PROGRESS
 
-    access.allow(Action.ADMIN)
-    grace = GRACE if operation.grace is None else operation.grace
-    rule = retention(operation.keep, operation.older_than, grace)
-    return cleanup(
-        access.repository,
-        rule,
-        confirm=operation.confirm,
-        scope=Scope.of(operation.branches, operation.types),
-        progress=options.progress or NO_PROGRESS,
-        deadline=deadline_of("cleanup", options.seconds, options.cancelled),
-    )
+    with access.maintaining():
+        grace = GRACE if operation.grace is None else operation.grace
+        rule = retention(operation.keep, operation.older_than, grace)
+        return cleanup(
+            access.repository,
+            rule,
+            confirm=operation.confirm,
+            scope=Scope.of(operation.branches, operation.types),
+            progress=options.progress or NO_PROGRESS,
+            deadline=deadline_of("cleanup", options.seconds, options.cancelled),
+        )
 
 
 def check_files(access: Access, operation: CheckFiles, options: CallOptions) -> Checkup:
@@ -112,10 +112,10 @@ def check_files(access: Access, operation: CheckFiles, options: CallOptions) -> 
     from omnigraph.spark.deadline import deadline_of
     from omnigraph.spark.progress import NO_PROGRESS
 
-    access.allow(Action.ADMIN)
-    scope = Scope.of(operation.branches, operation.types)
-    deadline = deadline_of("check of the files", options.seconds, options.cancelled)
-    return fsck(access.repository.store, scope, options.progress or NO_PROGRESS, deadline)
+    with access.maintaining():
+        scope = Scope.of(operation.branches, operation.types)
+        deadline = deadline_of("check of the files", options.seconds, options.cancelled)
+        return fsck(access.repository.store, scope, options.progress or NO_PROGRESS, deadline)
 
 
 def back_up(access: Access, operation: BackUp, options: CallOptions) -> Copied:

@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
 from omnigraph.api.operation import Operation
-from omnigraph.errors import HeadMovedError
 from omnigraph.policy.actions import Action
+from omnigraph.versioning.publish import head_moved
 from omnigraph.versioning.snapshot import Snapshot
 
 Function: TypeAlias = Callable[[Access, Any, CallOptions], Any]
@@ -29,6 +29,4 @@ def snapshot_of(
 def check_standing(branch: str, head: Snapshot, expect: str | None) -> None:
     """Raise HeadMovedError when a branch does not stand where it is expected to."""
     if expect is not None and head.commit.id != expect:
-        hint = "look at what changed since, then decide again"
-        message = f"'{branch}' stands at {head.commit.id} and not at {expect}"
-        raise HeadMovedError(message, hint=hint)
+        raise head_moved(branch, expect, head.commit.id)

@@ -1,5 +1,6 @@
 """Queries: stored queries of a graph at hand, each found and run if the policy allows it."""
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,11 +47,9 @@ def list_queries(
     for name, query in sorted(access.queries.items()):
         if not query.is_exposed or not access.has_role(query.roles):
             continue
-        try:
-            snapshot = _pin(access, name, operation.place, options)
-        except DeniedError:
-            continue
-        found.append(query.describe(_schema(snapshot)))
+        snapshot = _pin_listed(access.invoking(name), operation, options)
+        if snapshot is not None:
+            found.append(query.describe(_schema(snapshot)))
     return found
 
 
@@ -101,6 +100,21 @@ def _find(
     if query is None or not access.has_role(query.roles):
         raise unknown_query(operation.name)
     return query, snapshot
+
+
+def _pin_listed(access: Access, operation: ListQueries, options: CallOptions) -> Snapshot | None:
+    """Pin what a query is described by; None for one that is not listed.
+
+    One that may be run elsewhere alone is described by the place as well, if the actor may read it.
+    """
+    with suppress(DeniedError):
+        return snapshot_of(access, operation.place, options, Action.INVOKE_QUERY)
+    policy = access.policy if operation.anywhere else None
+    if policy is None or not policy.somewhere(access.actor, Action.INVOKE_QUERY, access.query):
+        return None
+    with suppress(DeniedError):
+        return snapshot_of(access, operation.place, options)
+    return access.pin_newest(Action.INVOKE_QUERY)
 
 
 def _pin(access: Access, name: str, place: str, options: CallOptions) -> Snapshot:

@@ -37,7 +37,8 @@ from omnigraph.versioning.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from omnigraph.data.result import ResultStream
-    from omnigraph.export.export import ExportKeywords, ExportResult
+    from omnigraph.export.export import ExportResult
+    from omnigraph.export.keywords import ExportKeywords
     from omnigraph.read.answer import PlanAnswer
     from omnigraph.read.blob import Blob
     from omnigraph.read.execution import PlanRequest
@@ -105,6 +106,7 @@ def export_files(access: Access, operation: ExportFiles, options: CallOptions) -
     """Write all rows as files of a folder."""
     from omnigraph.export.export import export_folder, parse_options, plan_export
     from omnigraph.spark.choice import FileWork, runner_for_files
+    from omnigraph.spark.deadline import deadline_of
     from omnigraph.spark.progress import NO_PROGRESS
     from omnigraph.write.load.load import LoadTarget
 
@@ -122,7 +124,9 @@ def export_files(access: Access, operation: ExportFiles, options: CallOptions) -
     snapshot = snapshot_of(access, operation.place, options, Action.EXPORT)
     target = LoadTarget(operation.place, snapshot)
     plan = plan_export(target, operation.folder, chosen.selection, chosen.format)
-    runner = runner_for_files(chosen.engine, chosen.spark, FileWork.of_lines(plan.size))
+    deadline = deadline_of("export", options.seconds, options.cancelled)
+    work = FileWork.of_lines(plan.size)
+    runner = runner_for_files(chosen.engine, chosen.spark, work, deadline=deadline)
     return export_folder(plan, runner, chosen.progress)
 
 
@@ -131,9 +135,11 @@ def read_records(
 ) -> Iterator[tuple[StoredType, Mapping[str, Any]]]:
     """Return the rows of the chosen types, each with its type."""
     from omnigraph.export.network import pick_types, read_records
+    from omnigraph.spark.deadline import deadline_of
 
     snapshot = snapshot_of(access, operation.place, options, Action.EXPORT)
-    return read_records(snapshot, pick_types(snapshot.catalog, operation.types, operation.edges))
+    types = pick_types(snapshot.catalog, operation.types, operation.edges)
+    return read_records(snapshot, types, deadline_of("read", options.seconds, options.cancelled))
 
 
 def read_rows(

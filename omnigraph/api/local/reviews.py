@@ -15,37 +15,51 @@ from omnigraph.api.operations.reviews import (
     ReviewChange,
     SetReview,
 )
-from omnigraph.errors import InputError
+from omnigraph.errors import BranchNotFoundError, InputError
 from omnigraph.merge.review.record import Review, ReviewedEntity, ReviewState
 from omnigraph.policy.actions import Action
 from omnigraph.versioning.names import MAIN, normalize_name
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 if TYPE_CHECKING:
     from omnigraph.merge.review.page import ReviewPage
     from omnigraph.merge.review.record import ReviewEvent
-    from omnigraph.write.load.options import BulkKeywords
+    from omnigraph.write.load.keywords import BulkKeywords
+
+_LOOK = "look at the review before saying it again"
 
 
 def list_branch_status(
     access: Access, operation: ListBranchStatus, _: CallOptions
 ) -> list[BranchStatus]:
-    """Return where the next branches stand that the actor may read, one more than a page has."""
+    """Return where the next branches stand that the actor may read, one more than a page has.
+
+    A branch that is deleted meanwhile is left out.
+    """
     from omnigraph.merge.review.reviews import review_states
 
     names = access.branches()
     if operation.cursor is not None:
         last = (operation.cursor != MAIN, operation.cursor)
         names = [each for each in names if (each != MAIN, each) > last]
-    names = names if operation.limit is None else names[: operation.limit + 1]
-    states = review_states(access.repository, names)
-    return [_status(access, name, states.get(name)) for name in names]
+    most = len(names) if operation.limit is None else operation.limit + 1
+    found: list[BranchStatus] = []
+    while names and len(found) < most:
+        page, names = names[: most - len(found)], names[most - len(found) :]
+        states = review_states(access.repository, page)
+        each = (_status(access, name, states.get(name)) for name in page)
+        found += (status for status in each if status is not None)
+    return found
 
 
-def _status(access: Access, name: str, state: ReviewState | None) -> BranchStatus:
+def _status(access: Access, name: str, state: ReviewState | None) -> BranchStatus | None:
     from omnigraph.versioning.history.history import ahead_behind
 
-    head = access.standing(name, Action.READ).commit
+    try:
+        head = access.standing(name, Action.READ).commit
+    except BranchNotFoundError:
+        return None
     ahead: int | None = None
     behind: int | None = None
     if access.may(Action.READ, MAIN):
@@ -71,7 +85,8 @@ def get_review_page(access: Access, operation: GetReviewPage, options: CallOptio
     """
     from omnigraph.merge.bulk import make_task_merger
     from omnigraph.merge.compare.row_change import ChangeFilter
-    from omnigraph.merge.merge import MergeOptions, preview
+    from omnigraph.merge.merge import preview
+    from omnigraph.merge.options import MergeOptions
     from omnigraph.merge.review.page import (
         ReviewPage,
         ReviewPlace,
@@ -102,7 +117,7 @@ def get_review_page(access: Access, operation: GetReviewPage, options: CallOptio
         base=base.commit.id,
         head=theirs.commit.id,
         into_head=ours.commit.id,
-        review=find_review(repository, operation.branch),
+        review=_shown(access, find_review(repository, operation.branch)),
         changes=changes,
         cursor=cursor,
     )
@@ -126,12 +141,12 @@ def get_review_record(access: Access, operation: GetReviewRecord, _: CallOptions
     from omnigraph.merge.review.reviews import find_review
 
     access.standing(operation.branch, Action.READ)
-    return find_review(access.repository, operation.branch)
+    return _shown(access, find_review(access.repository, operation.branch))
 
 
 def set_review(access: Access, operation: SetReview, options: CallOptions) -> Review:
     """Set the state of a branch's review; to decide needs the right to merge it."""
-    head = _reviewed(access, operation)
+    head = _reviewed(access, operation, options)
     state = ReviewState(operation.state)
     if state is ReviewState.OPEN:
         access.allow(Action.REVIEW, operation.branch)
@@ -144,7 +159,7 @@ def set_review(access: Access, operation: SetReview, options: CallOptions) -> Re
 
 def comment_review(access: Access, operation: CommentReview, options: CallOptions) -> Review:
     """Record a comment on a branch, or on something in it."""
-    head = _reviewed(access, operation)
+    head = _reviewed(access, operation, options)
     access.allow(Action.REVIEW, operation.branch)
     if not (operation.message or "").strip():
         raise InputError("a comment has a message")
@@ -172,16 +187,24 @@ def _say(
         message=operation.message,
         state=state,
         entity=entity,
+        new_id=options.new_id,
     )
     return _with(access, operation.branch, event)
 
 
-def _reviewed(access: Access, operation: ReviewChange) -> Snapshot:
-    """Return where a branch stands that the actor may read; raise HeadMovedError if it moved."""
+def _reviewed(access: Access, operation: ReviewChange, options: CallOptions) -> Snapshot:
+    """Return where a branch stands that the actor may read.
+
+    Raises HeadMovedError if it moved, unless what is said now was said before.
+    """
+    from omnigraph.merge.review.reviews import find_event
+
     head = access.standing(operation.branch, Action.READ)
     if normalize_name(operation.branch) == normalize_name(operation.into):
         raise InputError("a branch is reviewed before it is merged into another one")
-    check_standing(operation.branch, head, operation.expect)
+    said = options.new_id and find_event(access.repository, operation.branch, options.new_id)
+    if not said:
+        check_standing(operation.branch, head, operation.expect)
     return head
 
 
@@ -200,12 +223,23 @@ def _with(access: Access, branch: str, event: "ReviewEvent") -> Review:
     from omnigraph.merge.review.record import review_of
     from omnigraph.merge.review.reviews import find_review
 
-    found = find_review(access.repository, branch)
+    with unknown_outcome(f"the review of '{branch}' has it, but cannot be read", _LOOK):
+        found = find_review(access.repository, branch)
     events = () if found is None else found.events
     known = events if any(each.id == event.id for each in events) else (*events, event)
     review = review_of(normalize_name(branch), known)
-    assert review is not None
-    return review
+    shown = _shown(access, review)
+    assert shown is not None
+    return shown
+
+
+def _shown(access: Access, review: Review | None) -> Review | None:
+    """Return a review without the commits of branches that the actor may not read."""
+    if review is None:
+        return None
+    seen = {into: access.may(Action.READ, into) for into in {each.into for each in review}}
+    events = (each if seen[each.into] else replace(each, commit=None) for each in review)
+    return replace(review, events=tuple(events))
 
 
 FUNCTIONS: Functions = {

@@ -13,6 +13,7 @@ from omnigraph.api.local.places import Functions
 from omnigraph.api.operation import named_or_main
 from omnigraph.api.operations.write import EmbedAgain, Ingest, Load, Mutate, Resolve
 from omnigraph.errors import HeadMovedError, InputError
+from omnigraph.merge.review import reviews
 from omnigraph.policy.actions import Action
 from omnigraph.query.compile import AcceptedSchema, compile_cached
 from omnigraph.query.params import bind_params
@@ -22,23 +23,27 @@ from omnigraph.versioning.names import new_branch_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent
+from omnigraph.versioning.unknown_outcome import unknown_outcome
 from omnigraph.write.load.loaded import Ingested, Loaded
 from omnigraph.write.receipt import Receipt
 from omnigraph.write.resolved import Choice, Resolved
 
 if TYPE_CHECKING:
     from omnigraph.spark.runner import Runner
+    from omnigraph.write.load.keywords import LoadKeywords
     from omnigraph.write.load.load import LoadTarget
-    from omnigraph.write.load.options import LoadKeywords, LoadOptions
+    from omnigraph.write.load.options import LoadOptions
     from omnigraph.write.load.sources.splits import LoadSource
 
 
 _ATTEMPTS = 5
+_LOOK = "list the branches before repeating it"
 
 
 def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
     """Run a mutation as one commit."""
     from omnigraph.read.execution import Budget, PlanRequest
+    from omnigraph.spark.deadline import deadline_of
     from omnigraph.write.mutation import publish_mutation
 
     if operation.snapshot is not None:
@@ -71,6 +76,7 @@ def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
         message=operation.message,
         expect=operation.expect,
         operation_id=options.operation_id,
+        check=deadline_of("change", None, options.cancelled).check,
     )
     with access.expecting(branch, Action.CHANGE, operation.expect):
         return publish_mutation(access.repository, access.topology, planned, intent)
@@ -112,6 +118,7 @@ def load(access: Access, operation: Load, options: CallOptions) -> Loaded:
     how = _load_options(access, operation, options)
     branch = named_or_main(operation.branch)
     target = LoadTarget(branch, access.standing(branch, Action.CHANGE))
+    how = replace(how, shows_rows=access.shows(branch, Action.CHANGE))
     with _job(access, operation, options, target, how) as (sources, runner):
         return run_load(access.repository, target, sources, runner, how)
 
@@ -122,7 +129,13 @@ def embed_again(access: Access, operation: EmbedAgain, options: CallOptions) -> 
     for _ in range(_ATTEMPTS - 1):
         with suppress(HeadMovedError):
             return _embed_at(access, operation, access.standing(branch, Action.CHANGE), options)
-    return _embed_at(access, operation, access.standing(branch, Action.CHANGE), options)
+    try:
+        return _embed_at(access, operation, access.standing(branch, Action.CHANGE), options)
+    except HeadMovedError as moved:
+        if access.shows(branch, Action.CHANGE):
+            raise
+        # Its message would tell where the branch stands.
+        raise HeadMovedError(f"'{branch}' kept moving", hint=moved.hint) from None
 
 
 def _embed_at(
@@ -141,7 +154,10 @@ def _embed_at(
         data=rows_to_embed(snapshot, operation.types or ()),
     )
     how = replace(
-        _load_options(access, rows, options), embeds_again=True, expect=snapshot.commit.id
+        _load_options(access, rows, options),
+        embeds_again=True,
+        expect=snapshot.commit.id,
+        shows_rows=access.shows(branch, Action.CHANGE),
     )
     target = LoadTarget(branch, snapshot)
     with _job(access, rows, options, target, how) as (sources, runner):
@@ -156,9 +172,15 @@ def ingest(access: Access, operation: Ingest, options: CallOptions) -> Ingested:
     how = _load_options(access, operation, options)
     branch, base = named_or_main(operation.branch), named_or_main(operation.base)
     snapshot, is_new = access.ingesting(branch, base)
+    how = replace(how, shows_rows=is_new or access.shows(branch, Action.CHANGE))
     target = LoadTarget(new_branch_name(branch) if is_new else branch, snapshot, is_new, base)
+    left = reviews.left_over(access.repository, branch) if is_new else []
     with _job(access, operation, options, target, how) as (sources, runner):
-        return run_ingest(access.repository, target, base, sources, runner, how)
+        done = run_ingest(access.repository, target, base, sources, runner, how)
+    if done.branch_created:
+        with unknown_outcome(f"'{branch}' was made, but has an old review", _LOOK):
+            reviews.drop(access.repository, left)
+    return done
 
 
 def _load_options(access: Access, operation: Load | Ingest, options: CallOptions) -> "LoadOptions":

@@ -75,9 +75,14 @@ class InvokedShape(Shape, frozen=True, kw_only=True):
 
 
 class ListQueries(PlaceOperation[list[QueryDescription]], frozen=True, kw_only=True):
-    """Return the stored queries that the actor may run on a branch or commit."""
+    """Return the stored queries that the actor may run on a branch or commit.
+
+    With `anywhere`, also those that it may run on other branches alone.
+    """
 
     endpoint = get("/queries", "queries", QueriesShape, guard=Action.INVOKE_QUERY)
+
+    anywhere: bool = False
 
     def answer(self, result: list[QueryDescription], backend: Backend) -> dict[str, Json]:
         return {"queries": [each.to_json() for each in result]}

@@ -28,7 +28,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import content_hash, decode_catalog, encode_catalog
-from omnigraph.schema.json_rows import stored_row_from_json
+from omnigraph.schema.json_rows import row_from_json
 from omnigraph.schema.values import to_json_value
 from omnigraph.span import Source
 from omnigraph.versioning.names import MAIN
@@ -152,7 +152,7 @@ class GetEntity(Operation[Mapping[str, object] | None], frozen=True, kw_only=Tru
         if found is None:
             return None
         snapshot = backend.run(GetSnapshot(branch=self.branch, version=self.version))
-        return stored_row_from_json(found, snapshot.catalog.by_table_key[self.table])
+        return row_from_json(found, snapshot.catalog.by_table_key[self.table])
 
 
 class ReadRows(PlaceOperation[Any], frozen=True, kw_only=True):

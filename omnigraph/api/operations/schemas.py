@@ -12,6 +12,9 @@ from omnigraph.policy.actions import Action
 from omnigraph.span import Source
 from omnigraph.versioning.commit import commit_if_named
 from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.unknown_outcome import unknown_outcome
+
+_LOOK = "look at the schema of the branch before applying it again"
 
 
 class SchemaPlanShape(Shape, frozen=True, kw_only=True):
@@ -84,8 +87,9 @@ class ApplySchema(Operation[SchemaApplied], frozen=True, kw_only=True):
 
     def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
         # How many rows each step read or wrote is in the steps of both.
-        plan = {**answer["plan"], "head": None, "steps": [], "step_count": 0}
-        return {**answer, "steps": [], "step_count": 0, "plan": plan, "commits": {}}
+        hidden: dict[str, Json] = {"steps": [], "step_count": 0}
+        plan = {**answer["plan"], **hidden, "head": None, "drops_data": None}
+        return {**answer, **hidden, "plan": plan, "manifest_version": None, "commits": {}}
 
     def result(self, answer: Document, backend: Backend) -> SchemaApplied:
         if answer["plan"]["head"] is None:
@@ -93,7 +97,9 @@ class ApplySchema(Operation[SchemaApplied], frozen=True, kw_only=True):
                 branch=self.branch, head="", schema_source=self.schema_source, steps=()
             )
             return SchemaApplied(plan=plan, commit=commit_if_named(answer))
-        accepted = catalog_at(backend, answer["plan"]["head"])
+        done = f"the schema is applied to '{self.branch}', but what that changed cannot be told"
+        with unknown_outcome(done, _LOOK):
+            accepted = catalog_at(backend, answer["plan"]["head"])
         return SchemaApplied.from_json(answer, accepted, Source("<schema>", self.schema_source))
 
 

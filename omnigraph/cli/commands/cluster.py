@@ -17,12 +17,17 @@ from omnigraph.cli.session import json_option
 from omnigraph.frozen import dataclass
 
 if TYPE_CHECKING:
+    from omnigraph.deploy.apply import Applied
     from omnigraph.deploy.declaration import Declaration
+    from omnigraph.deploy.definition import Definition
     from omnigraph.deploy.ledger import Entry
     from omnigraph.deploy.plan import DeploymentPlan
 
 _SIGNS = {"create": "+", "change": "~", "delete": "-"}
 _SHOWN_DIGITS = 12
+_OF_REVISION = click.option(
+    "--revision", metavar="REVISION", help="Plan a rollback to this revision, not the files."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +85,7 @@ def cluster() -> None:
 @cluster.command()
 @_options
 def validate(session: DeploymentSession) -> None:
-    """Read and check every file of a deployment; all problems are told at once."""
+    """Read and check every file of a deployment; all problems are reported at once."""
     found = session.declaration()
     definition = found.definition
     counts = {
@@ -100,10 +105,15 @@ def validate(session: DeploymentSession) -> None:
 
 
 @cluster.command()
+@_OF_REVISION
 @_options
-def plan(session: DeploymentSession) -> None:
+def plan(session: DeploymentSession, revision: str | None) -> None:
     """Show what apply would do, with its cost, and what drifted; nothing is written."""
-    made = _planned(session.declaration())
+    from omnigraph.deploy.ledger import Ledger
+    from omnigraph.deploy.plan import make_plan
+
+    storage, definition = _wanted(session, revision)
+    made = make_plan(Ledger.at(storage), storage, definition)
     session.show(made.to_json(), *_plan_lines(made))
 
 
@@ -118,12 +128,7 @@ def apply(session: DeploymentSession) -> None:
 
     declared = session.declaration()
     done = apply_definition(declared.storage, declared.definition, actor=session.actor)
-    if not done.is_new:
-        session.show(done.to_json(), f"nothing to do; revision {done.entry.number} serves")
-        return
-    kept = [f"kept graph.{name}: it was written to meanwhile" for name in done.kept]
-    lines = [*_change_lines(done.plan), *kept, f"revision {done.entry.number} serves"]
-    session.show(done.to_json(), *lines)
+    session.show(done.to_json(), *_done_lines(done))
 
 
 @cluster.command()
@@ -175,40 +180,53 @@ def rollback(session: DeploymentSession, revision: str) -> None:
 
     REVISION is a number or the start of a digest, as log shows them. Data is not rolled back.
     """
-    from omnigraph.deploy.apply import ROLLED_BACK
     from omnigraph.deploy.apply import apply as apply_definition
     from omnigraph.deploy.ledger import Ledger
 
     storage = session.declaration().storage
     ledger = Ledger.at(storage)
-    definition = ledger.definition(ledger.find(revision).revision)
-    done = apply_definition(storage, definition, actor=session.actor, kind=ROLLED_BACK)
-    told = f"revision {done.entry.number} serves"
-    session.show(done.to_json(), *_change_lines(done.plan), told)
+    earlier = ledger.find(revision)
+    definition = ledger.definition(earlier.revision)
+    done = apply_definition(storage, definition, actor=session.actor, earlier=earlier)
+    session.show(done.to_json(), *_done_lines(done))
 
 
 @cluster.command()
 @click.argument("resource", metavar="RESOURCE")
 @click.option("--plan", "digest", metavar="DIGEST", required=True, help="The plan that was seen.")
+@_OF_REVISION
 @_options
-def approve(session: DeploymentSession, resource: str, digest: str) -> None:
+def approve(session: DeploymentSession, resource: str, digest: str, revision: str | None) -> None:
     """Approve that apply deletes RESOURCE, such as graph.x, or drops something of schema.x.
 
-    It holds for the plan that was seen. Whatever moves afterwards makes the approval void.
+    With --revision, that a rollback to it does. It holds for the plan that was seen. Whatever
+    moves afterwards makes the approval void.
     """
     from omnigraph.deploy.apply import approve as approve_plan
 
-    declared = session.declaration()
-    approve_plan(declared.storage, declared.definition, resource, digest, actor=session.actor)
+    storage, definition = _wanted(session, revision)
+    approve_plan(storage, definition, resource, digest, actor=session.actor)
     document: Document = {"resource": resource, "plan": digest, "actor": session.actor}
     session.show(document, f"approved: {resource} in plan {digest}")
 
 
-def _planned(declared: "Declaration") -> "DeploymentPlan":
+def _wanted(session: DeploymentSession, revision: str | None) -> "tuple[str, Definition]":
+    """Return the storage, and what is to serve there: what the files declare, or a revision did."""
     from omnigraph.deploy.ledger import Ledger
-    from omnigraph.deploy.plan import make_plan
 
-    return make_plan(Ledger.at(declared.storage), declared.storage, declared.definition)
+    declared = session.declaration()
+    if revision is None:
+        return declared.storage, declared.definition
+    ledger = Ledger.at(declared.storage)
+    return declared.storage, ledger.definition(ledger.find(revision).revision)
+
+
+def _done_lines(done: "Applied") -> list[str]:
+    serves = f"revision {done.entry.number} serves"
+    if not done.is_new:
+        return [f"nothing to do; {serves}"]
+    kept = [f"kept graph.{name}: it was written to meanwhile" for name in done.kept]
+    return [*_change_lines(done.plan), *kept, serves]
 
 
 def _change_lines(plan: "DeploymentPlan") -> list[str]:

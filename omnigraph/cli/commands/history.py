@@ -21,8 +21,8 @@ def changes(
     """Follow what the commits of a branch changed, oldest first.
 
     Prints a JSON line for each change, with its commit, or with --json one document with all of
-    them. The commit of the last change that was dealt with is where to go on from. With --follow
-    it begins where the branch stands, or behind --since, and prints changes as they come.
+    them. To continue later, pass the commit of the last change you processed as --since. With
+    --follow it begins where the branch stands, or behind --since, and prints changes as they come.
     """
     if follows and session.as_json:
         raise click.UsageError("--follow has no end, and --json prints one document; leave one out")
@@ -54,13 +54,15 @@ def blame(session: Session, type_name: str, row_id: str, branch: str | None) -> 
     """Show which commit gave each property of a node or edge its value."""
     found = session.graph().blame(type_name, row_id, session.branch(branch))
     rows = [each.to_json() for each in found]
+    actors = [each.commit.actor or "-" for each in found]
     width = max((len(each.property) for each in found), default=0)
+    broad = max(map(len, actors), default=0)
     session.show(
         {"type_name": type_name, "id": row_id, "blame": rows},
         *(
-            f"{each.commit.id}  {each.commit.actor or '-'}  {each.property.ljust(width)}  "
+            f"{each.commit.id}  {actor.ljust(broad)}  {each.property.ljust(width)}  "
             f"{cell(row['value'])}{'  (or earlier)' if each.or_earlier else ''}"
-            for each, row in zip(found, rows, strict=True)
+            for each, actor, row in zip(found, actors, rows, strict=True)
         ),
     )
 

@@ -1,7 +1,9 @@
 """The commands `diff`, `branch merge` and `revert`: how branches differ, and how they join."""
 
 import json
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +19,13 @@ from omnigraph.cli.session import (
     types_option,
 )
 from omnigraph.cli.spark import engine_option, spark_options
-from omnigraph.errors import InputError, conflict_lines
+from omnigraph.errors import InputError, MergeConflictsError, conflict_lines
+from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 if TYPE_CHECKING:
+    from omnigraph.api.graph import Graph
     from omnigraph.merge.conflict import Resolutions
+    from omnigraph.merge.outcome import Merge
 
 _OPS = ("insert", "update", "delete")
 _KINDS = ("node", "edge")
@@ -39,7 +44,9 @@ _CHOICES = click.option(
 @click.argument("new", metavar="[TO]", required=False, shell_complete=completing.places)
 @types_option
 @click.option("--op", "ops", multiple=True, type=click.Choice(_OPS), help="Only this; repeatable.")
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Only this kind.")
+@click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Only this kind; repeatable."
+)
 @click.option("--stat", is_flag=True, help="Only how many rows of each type differ.")
 @graph_options
 def diff(session: Session, old: str, new: str | None, stat: bool, **which: Any) -> None:  # noqa: ANN401
@@ -131,9 +138,10 @@ def merge(
         raise click.UsageError("--write-resolutions goes with --preview")
     if delete_branch and only_preview:
         raise click.UsageError("--delete-branch does not go with --preview")
-    resolutions, graph = _resolutions(how), session.graph(writing=not only_preview)
+    choices = _choices(how["resolutions"])
+    resolutions, graph = _resolutions(how, choices), session.graph(writing=not only_preview)
     target = graph.branch(session.branch(into), message=how["message"])
-    with shown_progress() as progress:
+    with shown_progress() as progress, _say_undecided(how["resolutions"], choices):
         work = session.work_options(how, progress)
         merge_or_preview = target.preview_merge if only_preview else target.merge
         done = merge_or_preview(source, resolutions=resolutions, strict=how["strict"], **work)
@@ -141,15 +149,29 @@ def merge(
     if write_resolutions is not None:
         _write_choices(write_resolutions, found)
     if delete_branch:
-        graph.delete_branch(source)
+        _remove_merged(graph, source, done)
     if session.as_json:
         session.show(found)
     else:
         _show_merge(found, only_preview)
+        if found["merge_conflicts"] and (left := _undecided(how["resolutions"], choices)):
+            click.echo(left)
+        if write_resolutions is not None:
+            click.echo(_next_step(session, source, into, write_resolutions, found))
         if delete_branch:
             click.echo(f"removed branch {source}")
     if found["merge_conflicts"]:
         click.get_current_context().exit(_CONFLICT)
+
+
+def _remove_merged(graph: "Graph", source: str, done: "Merge") -> None:
+    """Remove a branch that was merged; an error does not deny the merge."""
+    if done.commit is None:
+        graph.delete_branch(source)
+        return
+    told = f"'{source}' was merged by commit {done.commit.id}, but not removed"
+    with unknown_outcome(told, "remove it by `omnigraph branch delete`"):
+        graph.delete_branch(source)
 
 
 @click.command()
@@ -163,13 +185,15 @@ def merge(
 @graph_options
 def revert(session: Session, commit_id: str, branch: str | None, **how: Any) -> None:  # noqa: ANN401
     """Undo what the commit COMMIT_ID did, as a new commit."""
-    name, resolutions = session.branch(branch), _resolutions(how)
+    choices = _choices(how["resolutions"])
+    name, resolutions = session.branch(branch), _resolutions(how, choices)
     graph = session.graph(writing=not how["only_preview"])
     target = graph.branch(name, message=how["message"])
     if how["only_preview"]:
         _show_preview(session, target.preview_revert(commit_id, resolutions=resolutions).to_json())
         return
-    done = target.revert(commit_id, resolutions=resolutions)
+    with _say_undecided(how["resolutions"], choices):
+        done = target.revert(commit_id, resolutions=resolutions)
     commit = None if done.commit is None else done.commit.id
     line = f"reverted {commit_id} by commit {commit}"
     nothing = f"nothing of {commit_id} is left to revert"
@@ -187,19 +211,56 @@ def _show_preview(session: Session, found: Document) -> None:
         click.get_current_context().exit(_CONFLICT)
 
 
-def _resolutions(how: Mapping[str, Any]) -> "Resolutions":
+def _resolutions(how: Mapping[str, Any], choices: Sequence[Document]) -> "Resolutions":
     """Return whose version is taken, as the options say."""
     from omnigraph.merge.conflict import Resolutions, Side
 
     if how["ours"] and how["theirs"]:
         raise click.UsageError("--ours and --theirs exclude each other")
     side = Side.OURS if how["ours"] else Side.THEIRS if how["theirs"] else None
-    choices = [] if how["resolutions"] is None else _choices(how["resolutions"])
     return Resolutions.chosen(choices, side)
 
 
-def _choices(path: str) -> list[Document]:
-    """Return the conflicts of a file that a preview wrote."""
+@contextmanager
+def _say_undecided(path: str | None, choices: Sequence[Document]) -> Iterator[None]:
+    """Say of a conflict that is left that a file of resolutions does not decide all of them."""
+    try:
+        yield
+    except MergeConflictsError as conflict:
+        conflict.hint = _undecided(path, choices) or conflict.hint
+        raise
+
+
+def _undecided(path: str | None, choices: Sequence[Document]) -> str | None:
+    """Return how many entries of a file decide something; None when all of them do."""
+    decided = sum(any(_is_set(each, key) for key in ("take", "value", "into")) for each in choices)
+    if path is None or decided == len(choices):
+        return None
+    return (
+        f"{path} decides {decided} of {counted(len(choices), 'conflict')}; "
+        "set `take` in each to ours or theirs"
+    )
+
+
+def _is_set(choice: Document, key: str) -> bool:
+    """Whether a choice is made by a key; a value may be null."""
+    return key in choice and (key == "value" or choice[key] is not None)
+
+
+def _next_step(session: Session, source: str, into: str | None, path: str, found: Document) -> str:
+    """Return what to do with a file of conflicts that was written."""
+    if not found["merge_conflicts"]:
+        return f"wrote {path}; there is nothing to decide in it"
+    graph = [] if session.word is None else [session.word]
+    target = [] if into is None else ["--into", into]
+    words = ["omnigraph", "branch", "merge", source, *graph, *target, "--resolutions", path]
+    return f"wrote {path}; set `take` in it to ours or theirs, then: {shlex.join(words)}"
+
+
+def _choices(path: str | None) -> list[Document]:
+    """Return the conflicts of a file that a preview wrote; none where no file is given."""
+    if path is None:
+        return []
     try:
         found: list[Document] = json.loads(read_text(path))["merge_conflicts"]
         if isinstance(found, list):

@@ -79,8 +79,10 @@ def test(file: str | None, tests: str | None, as_json: bool) -> None:
 
 
 @policy.command()
-@click.option("--actor", required=True, help="Who wants to do it.")
-@click.option("--action", required=True, help="What, such as read or branch_merge.")
+@click.option("--actor", metavar="ACTOR", required=True, help="Who wants to do it.")
+@click.option(
+    "--action", metavar="ACTION", required=True, help="What, such as read or branch_merge."
+)
 @click.option(
     "--branch", metavar="NAME", help="The branch of read, export, change and invoke_query."
 )

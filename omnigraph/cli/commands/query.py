@@ -17,7 +17,7 @@ from omnigraph.cli.output import (
     show_warning,
     write_bytes,
 )
-from omnigraph.cli.queries import read_params
+from omnigraph.cli.queries import read_params, single_params
 from omnigraph.cli.session import (
     Session,
     find_queries,
@@ -71,7 +71,7 @@ def _sources(
 
 
 def _graph_catalog(session: Session) -> "Catalog":
-    if session.find_address() is None:
+    if not session.has_graph:
         raise click.UsageError("give --schema, or name a graph")
     return session.graph().branch(session.branch(None)).catalog
 
@@ -162,9 +162,12 @@ def fmt(paths: tuple[str, ...], only_check: bool) -> None:
 def list_stored(session: Session, branch: str | None, snapshot: str | None) -> None:
     """List the stored queries that you may run."""
     target = session.to_read(branch, snapshot)
-    found = target.view(session.graph(stored=True)).queries.describe()
+    is_named = session.address.is_remote or session.has_queries
+    found = target.view(session.graph(stored=is_named)).queries.describe()
     lines = [_signature(each) for each in found] or ["no stored queries"]
     session.show({"queries": [each.to_json() for each in found]}, *lines)
+    if not is_named:
+        click.echo("name their files by `queries:` in omnigraph.yaml", err=True)
 
 
 @query.command("show")
@@ -187,13 +190,15 @@ def show_stored(session: Session, name: str, branch: str | None, snapshot: str |
     "--param",
     "texts",
     multiple=True,
-    metavar="KEY=VALUE",
+    metavar="NAME=VALUE",
     help="A parameter; repeatable. The value is JSON where that fits its type, else text.",
 )
 @click.option("--params", metavar="JSON", help="The parameters, as a JSON object.")
 @click.option("--message", metavar="TEXT", help="The message of the commit of a mutation.")
 @click.option("--expect", metavar="COMMIT", help="Change only if the branch still stands there.")
-@click.option("--operation-id", metavar="ID", help="Sent again with this id, it is done once.")
+@click.option(
+    "--operation-id", metavar="ID", help="Repeat a request with the same id; it is done once."
+)
 @click.option(
     "--format", "shown_as", type=click.Choice(formats.FORMATS), help="How rows are shown."
 )
@@ -225,7 +230,8 @@ def run_stored(
     else:
         view = View(graph.backend, target.name)
     function = view.queries[name]
-    found = function(**_typed(function.about, texts), **read_params(params))
+    named = read_params(params)
+    found = function(**_typed(function.about, single_params(texts, named)), **named)
     if isinstance(found, Receipt):
         session.show(found.to_json(), receipt_line(found))
         return
@@ -249,22 +255,25 @@ def _signature(about: "QueryDescription") -> str:
     return f"{about.name}({params}){kind}{told}"
 
 
-def _typed(about: "QueryDescription", texts: tuple[str, ...]) -> dict[str, object]:
+def _typed(about: "QueryDescription", texts: "Mapping[str, str]") -> dict[str, object]:
     """Return the values of `--param`, as the types of the parameters want them."""
+    properties = about.params.get("properties", {})
+    return {
+        name: _of_text(text, properties.get(name, {}).get("type", "string"))
+        for name, text in texts.items()
+    }
+
+
+def _of_text(text: str, kinds: str | list[str]) -> object:
+    """Return a text as JSON if that fits one of some types of JSON Schema, else the text."""
     import json
 
-    found: dict[str, object] = {}
-    properties = about.params.get("properties", {})
-    for each in texts:
-        name, separator, value = each.partition("=")
-        if not separator or not name:
-            raise click.UsageError(f"--param takes KEY=VALUE, not '{each}'")
-        kinds = properties.get(name, {}).get("type", "string")
-        if "string" in (kinds if isinstance(kinds, list) else [kinds]):
-            found[name] = value
-            continue
-        try:
-            found[name] = json.loads(value)
-        except (ValueError, RecursionError):
-            found[name] = value
-    return found
+    fitting = [kinds] if isinstance(kinds, str) else kinds
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if found is None:
+        return None if "null" in fitting else text
+    # A text may look like a number.
+    return found if "string" not in fitting or isinstance(found, str) else text

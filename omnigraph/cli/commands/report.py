@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     nargs=2,
     multiple=True,
     metavar="FROM TO",
-    help="Also show what differs between two branches, tags or commits.",
+    help="Also show what differs between two branches, tags or commits; repeatable.",
 )
 @click.option(
     "--review",
@@ -42,7 +42,13 @@ if TYPE_CHECKING:
     shell_complete=completing.files,
     help="A .gq file; also show what its queries give.",
 )
-@click.option("--name", "names", multiple=True, help="A query of the file.  [default: all]")
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="QUERY",
+    help="A query of the file; repeatable.  [default: all]",
+)
 @click.option("--params", metavar="JSON", help="The parameters, as a JSON object.")
 @graph_options
 def report(

@@ -126,9 +126,9 @@ def apply(
 ) -> None:
     """Apply a schema to a branch, with all that follows for its rows, as one commit.
 
-    What is not supported, and rows that break a new rule, are told in full, and then nothing is
-    changed. Neither is it when something is dropped, without --allow-data-loss. A plan that was
-    kept is applied only where the branch still stands as it was planned; else it exits with 3.
+    What is not supported, and rows that break a new rule, are reported in full, and then nothing
+    is changed. Dropping something needs --allow-data-loss. A plan that was kept is applied only
+    where the branch still stands as it was planned; else it exits with 3.
     """
     if (schema_path is None) == (plan_path is None):
         raise click.UsageError("give either --schema or --plan")

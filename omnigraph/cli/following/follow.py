@@ -17,8 +17,8 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.frozen import dataclass
 
 if TYPE_CHECKING:
+    from omnigraph.write.load.keywords import LoadKeywords
     from omnigraph.write.load.loaded import Loaded
-    from omnigraph.write.load.options import LoadKeywords
     from omnigraph.write.load.sources.inputs import Data
 
 

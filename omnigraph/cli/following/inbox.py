@@ -17,8 +17,8 @@ from omnigraph.errors import InputError, OmniGraphError, UnreadableError, Violat
 from omnigraph.frozen import dataclass
 
 if TYPE_CHECKING:
+    from omnigraph.write.load.keywords import LoadKeywords
     from omnigraph.write.load.loaded import Loaded
-    from omnigraph.write.load.options import LoadKeywords
 
 DONE, BAD = "_done", "_bad"
 # A file is taken when nothing was written to it for so long.

@@ -22,6 +22,7 @@ from omnigraph.errors import (
     UnauthorizedError,
     UnavailableError,
     UnreachableError,
+    hint_install,
 )
 from omnigraph.frozen import dataclass
 
@@ -130,9 +131,8 @@ class TopicReader:
         try:
             import confluent_kafka as kafka
         except ImportError:
-            hint = "`pip install omnigraph[kafka]`"
             raise UnavailableError(
-                "the package confluent-kafka is not installed", hint=hint
+                "the package confluent-kafka is not installed", hint=hint_install("kafka")
             ) from None
         try:
             return kafka.Consumer({**self.settings, "error_cb": self._note}, logger=_LOG)

@@ -29,8 +29,8 @@ from omnigraph.versioning.notes import MOST_MESSAGE_BYTES
 if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
     from omnigraph.versioning.commit import Commit
+    from omnigraph.write.load.keywords import LoadKeywords
     from omnigraph.write.load.loaded import Loaded
-    from omnigraph.write.load.options import LoadKeywords
 
 _SHOWN = 1_000
 

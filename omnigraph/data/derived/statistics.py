@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.values.columns import to_timestamps
 from omnigraph.frozen import dataclass
 
 _SAMPLE = 1 << 15
@@ -80,6 +81,8 @@ def describe_column(values: pa.Array) -> ColumnStatistics | None:
     """Return the statistics of a column; None for lists, vectors, blobs and an empty column."""
     if pa.types.is_nested(values.type) or pa.types.is_large_binary(values.type) or not len(values):
         return None
+    if pa.types.is_date64(values.type):
+        values = to_timestamps(values)
     step = -(-len(values) // _SAMPLE)
     sample = values if step == 1 else values.take(pa.array(_pick_places(len(values))))
     known = sample.drop_null()
@@ -103,9 +106,10 @@ def describe_column(values: pa.Array) -> ColumnStatistics | None:
 
 def to_arrays(known: ColumnStatistics, kind: pa.DataType) -> dict[str, pa.Array]:
     """Return the statistics of a column of some type as arrays, to keep them in a file."""
+    described = pa.timestamp("ms", "UTC") if pa.types.is_date64(kind) else kind
     return {
         "summary": pa.array([known.nulls, float(known.distinct)]),
-        "common": pa.array(known.common, kind),
+        "common": pa.array(known.common, described),
         "shares": pa.array(known.common.values(), pa.float64()),
         "bounds": pa.array(known.bounds or [], None if known.bounds else pa.float64()),
     }

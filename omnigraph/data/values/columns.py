@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import cast
 
 import numpy as np
@@ -59,6 +60,10 @@ def _python_values(column: pa.Array, kind: ValueType) -> list[object]:
     """Return the values of a column for `coerce`; dates that Python cannot hold, as numbers."""
     plain = decode(column)
     given = plain.type
+    if isinstance(kind, ListType) and pa.types.is_list(given):
+        return _in_lists(plain, _python_values(plain.flatten(), ScalarType(kind.item)))
+    if kind in INTEGERS and _is_whole(given):
+        return [None if each is None else int(each) for each in plain.to_pylist()]
     if kind == DATE and pa.types.is_date32(given):
         return list(plain.cast(pa.int32()).to_pylist())
     if kind == DATETIME and pa.types.is_timestamp(given) and given.tz is not None:
@@ -76,9 +81,17 @@ def python_values(column: pa.Array) -> list[object]:
         return _as_texts(column)
 
 
+def _in_lists(column: pa.Array, items: list[object]) -> list[object]:
+    """Return the items of lists as lists, with the lengths and the nulls of `column`."""
+    left, lengths = iter(items), column.value_lengths().to_pylist()
+    return [None if length is None else list(islice(left, length)) for length in lengths]
+
+
 def _as_texts(column: pa.Array) -> list[object]:
     """Return values that Python cannot hold as texts, or else as objects, which fit no type."""
     given = column.type
+    if pa.types.is_list(given):
+        return _in_lists(column, python_values(column.flatten()))
     if pa.types.is_timestamp(given) and given.tz is not None:
         column = column.cast(pa.timestamp(given.unit, "UTC"))
     try:
@@ -169,14 +182,14 @@ def to_timestamps(column: pa.Array) -> pa.Array:
 def with_timestamps(rows: pa.Table) -> pa.Table:
     """Return rows whose date64 values are timestamps: Python would keep only the day."""
     for at, field_ in enumerate(rows.schema):
-        column = rows.column(at).combine_chunks()
         if pa.types.is_date64(field_.type):
-            rows = rows.set_column(at, field_.name, to_timestamps(column))
+            times = to_timestamps(to_array(rows.column(at)))
+            rows = rows.set_column(at, field_.name, times)
         elif field_.type == pa.list_(pa.date64()):
-            times = to_timestamps(column.flatten())
-            rows = rows.set_column(
-                at, field_.name, replace_items(column, times, pa.list_(times.type))
-            )
+            lists = to_array(rows.column(at))
+            times = to_timestamps(lists.flatten())
+            kind = pa.list_(times.type)
+            rows = rows.set_column(at, field_.name, replace_items(lists, times, kind))
     return rows
 
 
@@ -227,7 +240,12 @@ def _convert_scalars(column: pa.Array, kind: ScalarType, target: pa.DataType) ->
         return _convert_dates(column)
     if given == target:
         return column
-    return column.cast(target) if kind in INTEGERS and pa.types.is_integer(given) else None
+    return column.cast(target) if kind in INTEGERS and _is_whole(given) else None
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    """Whether a type holds only whole numbers; Spark has U64 as a decimal."""
+    return bool(pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0))
 
 
 def _convert_floats(column: pa.Array, target: pa.DataType) -> pa.Array | None:

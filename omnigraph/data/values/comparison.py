@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import reduce
+from math import nan
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, TypeAlias, TypeVar
 
@@ -53,10 +54,14 @@ def broadcast(column: Operand, count: int) -> pa.Array:
 
 
 def unify_zeros(column: Operand) -> Operand:
-    """Return floats with -0.0 replaced by 0.0, where values are compared by their bits."""
+    """Return floats with one zero and one NaN, where values are compared by their bits."""
     if not pa.types.is_floating(column.type):
         return column
-    return pc.add(column, pa.scalar(0, column.type))
+    found = pc.add(column, pa.scalar(0, column.type))
+    is_nan = pc.is_nan(found)
+    if is_array(found) and not pc.any(is_nan).as_py():
+        return found
+    return pc.if_else(is_nan, pa.scalar(nan, found.type), found)
 
 
 def to_comparable(column: pa.Array) -> pa.Array:

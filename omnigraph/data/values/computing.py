@@ -6,6 +6,7 @@ the first of them: no number ever wraps, and none becomes infinite or NaN.
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,9 @@ from omnigraph.schema.values import Value
 
 _BY_ZERO = "a number is divided by zero"
 _TOO_LARGE = "the result is too large for a float"
+_NO_NUMBER = "the result is not a number"
 _DAY_MS = 86_400_000
+_LONGEST = 2**31
 _CHECKED: dict[str, Callable[[Any, Any], Any]] = {
     "+": pc.add_checked,
     "-": pc.subtract_checked,
@@ -147,11 +150,14 @@ def _operate_floats(sign: str, left: Operand, right: Operand, kind: ValueType) -
     lost = _is_true(pc.invert(pc.is_finite(found)), _all_finite(one, other))
     if sign in ("/", "%"):
         lost = pc.or_kleene(lost, _is_true(pc.equal(other, pa.scalar(0.0, wide)), _all_finite(one)))
-    at = _first_true(lost)
+    # As of 0 times infinity, which a column or a parameter may hold.
+    is_new = _is_true(pc.is_nan(found), *(pc.invert(pc.is_nan(each)) for each in (one, other)))
+    at = _first_true(pc.or_kleene(lost, is_new))
     if at is not None:
         values = (_pick(one, at), _pick(other, at))
-        is_divided = sign in ("/", "%") and values[1] == 0
-        raise Uncomputable(_BY_ZERO if is_divided else _TOO_LARGE, values)
+        if sign in ("/", "%") and values[1] == 0:
+            raise Uncomputable(_BY_ZERO, values)
+        raise Uncomputable(_TOO_LARGE if all(map(isfinite, values)) else _NO_NUMBER, values)
     return found
 
 
@@ -227,7 +233,9 @@ def _substring(text: Operand, start: Operand, count: "Operand | None" = None) ->
     # A row with a null is null, whatever the others are.
     known = reduce(pc.and_, (pc.is_valid(each) for each in (text, *bounds)))
     for each in bounds:
-        is_negative = pc.less(each.cast(pa.int64(), safe=False), pa.scalar(0))
+        if each.type == pa.uint64():
+            continue
+        is_negative = pc.less(each.cast(pa.int64()), pa.scalar(0))
         at = _first_true(_is_true(pc.and_(is_negative, known)))
         if at is not None:
             raise Uncomputable("start and count are not negative", (_pick(each, at),))
@@ -235,7 +243,8 @@ def _substring(text: Operand, start: Operand, count: "Operand | None" = None) ->
         first, *rest = (each.as_py() for each in bounds)
         if first is None or None in rest:
             return pa.scalar(None, pa.utf8())
-        stop = first + rest[0] if rest else None
+        # No text is longer, and Arrow takes no larger numbers.
+        first, stop = min(first, _LONGEST), min(first + rest[0], _LONGEST) if rest else None
         return pc.utf8_slice_codeunits(text, first, stop)
     rows = max(len(each) for each in (text, *bounds) if is_array(each))
     columns = [broadcast(each, rows).to_pylist() for each in (text, *bounds)]

@@ -72,8 +72,8 @@ def _render_change(change: Change, colours: Mapping[str, int], author_of: Author
             f'<td class="property">{escape(name)}</td>'
             f'<td class="before">{before}</td><td class="after">{after}</td></tr>'
         )
-    about = f'class="{CLASSES[change.op]}" data-type="{escape(change.type_name)}"'
-    return f"<tbody {about}>{''.join(lines)}</tbody>"
+    attributes = f'class="{CLASSES[change.op]}" data-type="{escape(change.type_name)}"'
+    return f"<tbody {attributes}>{''.join(lines)}</tbody>"
 
 
 def _authors(

@@ -22,6 +22,10 @@ class Op(StrEnum):
     DELETE = "delete"
 
 
+_MARKS = {Op.INSERT: "+", Op.UPDATE: "~", Op.DELETE: "-"}
+_LONGEST_SHOWN = 40
+
+
 def stats_json(stats: Mapping[str, Mapping[Op, int]]) -> Json:
     """Return the numbers of inserted, deleted and updated rows of each type as JSON."""
     return {
@@ -34,12 +38,6 @@ def stats_from_json(document: Mapping[str, Mapping[str, int]]) -> dict[str, dict
     return {
         name: {Op(op): count for op, count in counts.items()} for name, counts in document.items()
     }
-
-
-_MARKS = {Op.INSERT: "+", Op.UPDATE: "~", Op.DELETE: "-"}
-
-
-_LONGEST_SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ of a branch go with it when it is renamed or deleted.
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from omnigraph.errors import InputError, OmniGraphError, OutcomeUnknownError, StorageError
 from omnigraph.merge.review.record import (
@@ -21,10 +21,13 @@ from omnigraph.merge.review.record import (
 from omnigraph.storage import layout
 from omnigraph.syntax.names import fold, normalize_name
 from omnigraph.versioning.notes import check_notes
+from omnigraph.versioning.once import write_once
 from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.ulid import time_of
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 MOST_EVENTS = 10_000
+_LOOK = "look at the review before saying it again"
 
 
 def find_review(repository: Repository, branch: str) -> Review | None:
@@ -58,16 +61,22 @@ def add_event(
     state: ReviewState | None = None,
     entity: ReviewedEntity | None = None,
     commit: str | None = None,
+    new_id: str | None = None,
 ) -> ReviewEvent:
-    """Record a comment, or a state with what was said about it."""
+    """Record a comment, or a state with what was said about it.
+
+    An event with the id `new_id` that is there already is returned as it is.
+    """
     repository.check_writable()
     check_notes(actor=actor, message=message)
     folder = _folder(branch)
+    if new_id is not None and (said := find_event(repository, branch, new_id)) is not None:
+        return said
     if len(repository.store.objects.names(folder)) >= MOST_EVENTS:
         raise InputError(f"the review of '{branch}' has {MOST_EVENTS:,} events already")
     event = ReviewEvent(
-        id=repository.clock.ulid(),
-        at=repository.clock.time(),
+        id=new_id or repository.clock.ulid(),
+        at=repository.clock.time() if new_id is None else time_of(new_id),
         actor_id=actor,
         state=state,
         message=message,
@@ -77,9 +86,16 @@ def add_event(
         commit=commit,
     )
     path = f"{folder}/{event.id}-{state or COMMENT}.json"
-    repository.store.objects.create(path, json.dumps(event.to_json()).encode())
-    repository.tables.sync([path])
-    return event
+    is_new = write_once(repository.tables, path, json.dumps(event.to_json()).encode(), _LOOK)
+    return event if is_new else _read(repository, path) or event
+
+
+def find_event(repository: Repository, branch: str, event_id: str) -> ReviewEvent | None:
+    """Return what was said about a branch under an id; None when nothing was."""
+    folder = _folder(branch)
+    names = repository.store.objects.names(folder)
+    name = next((each for each in names if each.startswith(f"{event_id}-")), None)
+    return None if name is None else _read(repository, f"{folder}/{name}")
 
 
 def left_over(repository: Repository, branch: str) -> list[str]:
@@ -121,7 +137,9 @@ def renaming(repository: Repository, branch: str, new_name: str) -> Iterator[Non
     except OutcomeUnknownError:
         raise
     except OmniGraphError:
-        drop(repository, new)
+        # A branch that is made under the new name gets none of it; the failure of the block counts.
+        with suppress(OmniGraphError):
+            drop(repository, new)
         raise
     told = f"'{branch}' was renamed, but its review is left under the old name as well"
     with unknown_outcome(told, "delete the branch of the old name if somebody makes one"):

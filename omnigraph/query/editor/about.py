@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from omnigraph.frozen import dataclass
-from omnigraph.query.editor.context import Block, Scope, read_position
+from omnigraph.query.editor.context import Block, Scope, read_position, starts_query, type_named
 from omnigraph.query.editor.words import (
     CONSTANT_WORDS,
     FUNCTION_FORMS,
@@ -19,7 +19,7 @@ from omnigraph.schema.parsing import ast
 from omnigraph.schema.parsing.parser import parse_schema
 from omnigraph.schema.printer import declarations
 from omnigraph.span import Source, Span
-from omnigraph.syntax.lexer import Piece, pieces_of
+from omnigraph.syntax.lexer import COMMENT, Piece, pieces_of
 from omnigraph.syntax.problems import Problems
 
 
@@ -165,21 +165,18 @@ def _word_at(text: str, position: int, catalog: Catalog) -> _Word | None:
     if place is None:
         return None
     kind = place.block.name if place.block.kind is Block.VALUES else None
-    owner = None if kind is None else _type_named(catalog, kind)
+    owner = None if kind is None else type_named(catalog, kind)
     return _Word(piece, before, follower, place.scope, owner)
-
-
-def _type_named(catalog: Catalog, name: str) -> AnyType | None:
-    return catalog.stored(name) or catalog.interfaces.get(name)
 
 
 def _first_of(text: str, variable: Piece) -> Declared | None:
     """Return where a variable is written first in its query."""
     first: Piece | None = None
-    for piece in pieces_of(text):
+    pieces = [each for each in pieces_of(text) if each.kind != COMMENT]
+    for at, piece in enumerate(pieces):
         if piece.start > variable.start:
             break
-        if piece.text == "query":
+        if starts_query(pieces, at):
             first = None
         elif piece.text == variable.text and first is None:
             first = piece
@@ -209,7 +206,7 @@ def _type_of(word: _Word, catalog: Catalog) -> AnyType | None:
     """Return the type or the edge that a word names."""
     name = word.piece.text
     if name[0].isupper():
-        return _type_named(catalog, name)
+        return type_named(catalog, name)
     before = word.before[-1] if word.before else ""
     if before.startswith("$") or before in (":", "|", "<"):
         return catalog.edges_by_traversal.get(name.casefold())
@@ -221,7 +218,7 @@ def _property(word: _Word, catalog: Catalog) -> tuple[AnyType, Property] | None:
     owners: Sequence[AnyType | None] = [word.owner]
     if word.before[-1:] == (".",) and len(word.before) > 1:
         kind = word.scope.variables.get(word.before[-2][1:])
-        owners = [None if kind is None else _type_named(catalog, kind)]
+        owners = [None if kind is None else type_named(catalog, kind)]
     elif word.follower != ":" and word.owner is None:
         return None
     for owner in owners:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from omnigraph.errors import Code, Json
 from omnigraph.frozen import dataclass
-from omnigraph.query.editor.context import Block, Position, read_position
+from omnigraph.query.editor.context import Block, Position, read_position, type_named
 from omnigraph.query.editor.words import FUNCTION_FORMS, KEYWORDS, TYPES
 from omnigraph.query.functions import FUNCTIONS
 from omnigraph.query.parsing.value_parser import AGGREGATES, COLLECT, RANKINGS, TEXT_FUNCTIONS
@@ -115,7 +115,7 @@ def _properties_of_variable(at: Position, catalog: Catalog) -> Iterator[Completi
     if at.kind_at(2) != "var":
         return
     name = at.scope.variables.get(at.text_at(2)[1:])
-    known = None if name is None else _type(catalog, name)
+    known = None if name is None else type_named(catalog, name)
     types = [known] if known is not None else _all_types(catalog)
     yield from _properties(types)
     if at.block.kind is Block.RETURN:
@@ -133,7 +133,7 @@ def _in_query(at: Position, catalog: Catalog) -> Iterator[Completion]:
         return
     changed = _changed_type(at)
     if changed is not None:
-        stored = _type(catalog, changed)
+        stored = type_named(catalog, changed)
         yield from _properties([] if stored is None else [stored])
         yield from _values(at)
         yield from _keywords("and", "or", "not", "is null", "is not null")
@@ -217,7 +217,7 @@ def _ends_in_edge(at: Position, catalog: Catalog) -> bool:
 
 def _in_values(at: Position, catalog: Catalog) -> Iterator[Completion]:
     """Yield the properties of a type, or what may be the value of one."""
-    stored = None if at.block.name is None else _type(catalog, at.block.name)
+    stored = None if at.block.name is None else type_named(catalog, at.block.name)
     if at.kind_at() == ":":
         item = None if stored is None else stored.properties.get(at.text_at(2))
         if item is not None and isinstance(item.type, EnumType):
@@ -320,10 +320,6 @@ def _functions(*names: str) -> Iterator[Completion]:
 def _keywords(*names: str) -> Iterator[Completion]:
     for name in names:
         yield Completion(name, "keyword", KEYWORDS.get(name, ""))
-
-
-def _type(catalog: Catalog, name: str) -> AnyType | None:
-    return catalog.stored(name) or catalog.interfaces.get(name)
 
 
 def _all_types(catalog: Catalog) -> list[AnyType]:

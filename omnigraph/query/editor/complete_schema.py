@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from omnigraph.query.editor.complete import Completion, Completions
+from omnigraph.query.editor.context import is_left_open
 from omnigraph.query.editor.words import SCHEMA_ANNOTATIONS, SCHEMA_WORDS, TYPES
 from omnigraph.schema.annotations import PLACES
 from omnigraph.schema.parsing.parser import CONSTRAINTS, DECLARATIONS
@@ -24,7 +25,7 @@ def complete_schema(text: str, position: int) -> Completions:
             return Completions(position, ())
         elif piece.kind != COMMENT:
             before.append(piece)
-    if any(each.text in ('"', "/*") for each in before):
+    if any(map(is_left_open, before)):
         return Completions(position, ())
     begun = text[start:position].casefold()
     fitting: dict[str, Completion] = {}

@@ -10,9 +10,9 @@ from itertools import pairwise
 
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
-from omnigraph.schema.catalog import Catalog, EdgeType
+from omnigraph.schema.catalog import AnyType, Catalog, EdgeType
 from omnigraph.span import Source
-from omnigraph.syntax.lexer import Token, tokenize
+from omnigraph.syntax.lexer import Piece, Token, pieces_of, tokenize
 from omnigraph.syntax.problems import Problems
 
 _OPEN = {"{": "}", "(": ")", "[": "]"}
@@ -108,21 +108,35 @@ def read_position(source: Source, position: int, catalog: Catalog) -> Position |
 
 def _is_hidden(gap: str) -> bool:
     """Return whether a position behind what no token is made of is in a comment or a string."""
-    line = gap.rpartition("\n")[2]
-    return '"' in gap or "//" in line or gap.rfind("/*") > gap.rfind("*/")
+    pieces = pieces_of(gap)
+    if any(map(is_left_open, pieces)):
+        return True
+    last = pieces[-1] if pieces else None
+    return last is not None and last.text.startswith("//") and "\n" not in gap[last.end :]
+
+
+def is_left_open(piece: Piece) -> bool:
+    """Return whether a piece begins a string or a comment that is not closed."""
+    return piece.kind == "bad" and piece.text in ('"', "/")
 
 
 def _own_tokens(tokens: Sequence[Token], at: int) -> list[Token]:
     """Return the tokens of the query that a position is in."""
-    starts = [place for place in range(len(tokens)) if _starts_query(tokens, place)]
+    starts = [place for place in range(len(tokens)) if starts_query(tokens, place)]
     first = max((place for place in starts if tokens[place].start <= at), default=0)
     end = min((place for place in starts if tokens[place].start > at), default=len(tokens))
     return list(tokens[first:end])
 
 
-def _starts_query(tokens: Sequence[Token], place: int) -> bool:
+def starts_query(tokens: Sequence[Token | Piece], place: int) -> bool:
+    """Return whether a word begins a query, and does not only name something."""
     following = [each.kind for each in tokens[place + 1 : place + 3]]
     return tokens[place].text == "query" and following == ["word", "("]
+
+
+def type_named(catalog: Catalog, name: str) -> AnyType | None:
+    """Return the node, edge or interface of a name, or None."""
+    return catalog.stored(name) or catalog.interfaces.get(name)
 
 
 def read_scope(tokens: Sequence[Token], catalog: Catalog) -> Scope:
@@ -147,10 +161,12 @@ def read_scope(tokens: Sequence[Token], catalog: Catalog) -> Scope:
 
 def _header_end(tokens: Sequence[Token]) -> int:
     """Return behind how many tokens the parameters of a query end."""
-    if not tokens or not _starts_query(tokens, 0):
+    if not tokens or not starts_query(tokens, 0):
         return 0
+    depth = 0
     for place, token in enumerate(tokens):
-        if token.kind == ")" or token.kind == "{":
+        depth += (token.kind == "(") - (token.kind == ")")
+        if (token.kind == ")" and depth == 0) or token.kind == "{":
             return place
     return len(tokens)
 
@@ -233,7 +249,7 @@ def _block(before: Sequence[Token], scope: Scope) -> OpenBlock:
             stack.append(OpenBlock(kind, name, place + 1))
         elif token.kind in _OPEN.values() and len(stack) > 1:
             stack.pop()
-        if _starts_query(before, place):
+        if starts_query(before, place):
             stack, is_header = stack[:1], True
     return stack[-1]
 

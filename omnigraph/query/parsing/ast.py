@@ -24,6 +24,16 @@ class Operator(StrEnum):
     IN = "in"
 
 
+# The operator that says the same of a comparison whose sides are exchanged.
+TURNED = {
+    Operator.EQUAL: Operator.EQUAL,
+    Operator.LESS: Operator.GREATER,
+    Operator.LESS_EQUAL: Operator.GREATER_EQUAL,
+    Operator.GREATER: Operator.LESS,
+    Operator.GREATER_EQUAL: Operator.LESS_EQUAL,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """`$p`: a bound variable or a parameter."""

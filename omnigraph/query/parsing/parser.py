@@ -86,6 +86,8 @@ class _PatternParser(ExpressionParser):
                 return self._binding()
             if self._at_traversal():
                 return self._traversal()
+        if self.at_word("where"):
+            self.fail_expecting("a clause", "write the condition itself, without where")
         return Filter(self.predicate())
 
     def _at_traversal(self) -> bool:
@@ -288,7 +290,8 @@ class _QueryParser(_PatternParser):
         )
 
     def _read(self, clauses: tuple[Clause, ...]) -> Read:
-        self.expect_word("return")
+        hint = "write the condition within match, without where"
+        self.expect_word("return", hint if self.at_word("where") else None)
         distinct = self.accept_word("distinct") is not None
         projections = self._projections()
         having = self._having() if self.accept_word("having") else ()

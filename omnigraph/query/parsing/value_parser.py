@@ -120,6 +120,8 @@ class ExpressionParser(Cursor):
             hint = "write = true to test a Bool" if isinstance(left, PropertyAccess) else None
             if self.at_word("not"):
                 hint = "write 'not' before the whole comparison"
+            if self.at("->"):
+                hint = "write the name of the edge alone: $a knows $b"
             self.fail_expecting("a comparison such as '='", hint)
         operator = Operator(self.advance().text)
         right = self.expr()

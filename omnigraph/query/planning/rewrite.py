@@ -118,6 +118,17 @@ def find_uncountable(operators: Operators) -> frozenset[str]:
     return frozenset(needed)
 
 
+def count_unread(operators: Operators) -> Operators:
+    """Count what nothing reads in a block of which only is asked whether it has a match."""
+    return tuple(_mark_counted(operators, _references(operators))[0])
+
+
+def read_inside(operators: Sequence[Operator]) -> set[str]:
+    """Return the variables that operators of a block read, or follow edges from or to."""
+    ends = (each for each in operators if isinstance(each, Expand))
+    return _references(tuple(operators)).union(*((each.source, each.target) for each in ends))
+
+
 def _ordering_before_others(operators: Operators, counted: set[str]) -> set[str]:
     """Return the counted variables that order rows before some that are not counted."""
     for operator in operators:
@@ -296,9 +307,11 @@ def _key_value(
     if isinstance(value, ParamRef):
         return value if assignable(value.type, kind) else None
     try:
-        return Constant(coerce(value.value, kind), kind)
+        found = coerce(value.value, kind)
     except BadValue:
         return None
+    # A float may be only near a whole number.
+    return Constant(found, kind) if found == value.value else None
 
 
 def _references(operators: Operators) -> set[str]:

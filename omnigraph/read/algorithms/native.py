@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from omnigraph.errors import UnavailableError
+from omnigraph.errors import UnavailableError, hint_install
 from omnigraph.frozen import dataclass
 from omnigraph.read.algorithms.network import Links
 
@@ -72,7 +72,7 @@ def _networkit() -> Any:  # noqa: ANN401 - a module
     try:
         import networkit
     except ImportError:
-        hint = "`pip install omnigraph[algorithms]`"
+        hint = hint_install("algorithms")
         raise UnavailableError("the package networkit is not installed", hint=hint) from None
     return networkit
 

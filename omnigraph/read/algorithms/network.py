@@ -125,6 +125,14 @@ def _weights(reader: DenseReader, edge: EdgeType, name: str, edges: Numbers) -> 
     return found
 
 
+def weights_too_large(name: str) -> InputError:
+    """Return what is wrong with weights that add up to infinity."""
+    return InputError(
+        f"the weights '{name}' of all edges add up to more than F64 holds",
+        hint="divide them all by the same number",
+    )
+
+
 def _join_pairs(
     count: int, sources: Numbers, targets: Numbers, weights: Weights, least: bool
 ) -> Links:
@@ -134,6 +142,8 @@ def _join_pairs(
     order = np.lexsort((weights, keys))
     keys, weights = keys[order], weights[order]
     first = np.flatnonzero(np.diff(keys, prepend=-1))
-    joined = (np.minimum if least else np.add).reduceat(weights, first) if len(first) else weights
+    with np.errstate(over="ignore"):  # whoever adds the sums finds out
+        add = np.minimum if least else np.add
+        joined = add.reduceat(weights, first) if len(first) else weights
     ends = np.divmod(keys[first], max(count, 1))
     return Links(count, ends[0], ends[1], joined)

@@ -1,6 +1,7 @@
 """Run: runs an algorithm on a snapshot and returns a row for each node."""
 
 from dataclasses import replace
+from math import isfinite
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from omnigraph.read.algorithms.asked import Algorithm, AlgorithmCall, Method, Sc
 from omnigraph.read.algorithms.joined import join_nodes
 from omnigraph.read.algorithms.labels import number_groups, propagate_labels
 from omnigraph.read.algorithms.native import NativeTask
-from omnigraph.read.algorithms.network import Network, read_network
+from omnigraph.read.algorithms.network import Links, Network, read_network, weights_too_large
 from omnigraph.read.algorithms.ranking import rank_pages
 from omnigraph.read.algorithms.similar import find_similar
 from omnigraph.read.dense_reader import DenseReader
@@ -57,6 +58,7 @@ def _values(call: AlgorithmCall, network: Network, deadline: Deadline) -> "np.nd
     match call.algorithm:
         case Algorithm.PAGERANK:
             links = network.links(call.followed)
+            _check_sum(links, call)
             return rank_pages(links, deadline, call.damping, call.tolerance)
         case Algorithm.BETWEENNESS:
             return _betweenness(call, network, deadline)
@@ -68,6 +70,7 @@ def _values(call: AlgorithmCall, network: Network, deadline: Deadline) -> "np.nd
             return number_groups(_run_if_any(task, deadline))
         case Algorithm.COMMUNITIES if call.method is Method.LOUVAIN:
             links = network.pairs()
+            _check_sum(links, call)
             links = links.keep(links.weights > 0)
             settings = {"resolution": call.resolution}
             task = NativeTask("louvain", links, weighted=True, settings=settings)
@@ -79,6 +82,14 @@ def _values(call: AlgorithmCall, network: Network, deadline: Deadline) -> "np.nd
             links = links.keep(links.sources != links.targets)
             name = "cores" if call.algorithm is Algorithm.K_CORE else "triangles"
             return _run_if_any(NativeTask(name, links), deadline)
+
+
+def _check_sum(links: Links, call: AlgorithmCall) -> None:
+    """Raise InputError if the weights of edges cannot be added."""
+    with np.errstate(over="ignore"):
+        total = float(links.weights.sum())
+    if call.weight is not None and not isfinite(total):
+        raise weights_too_large(call.weight)
 
 
 def _betweenness(call: AlgorithmCall, network: Network, deadline: Deadline) -> "np.ndarray":

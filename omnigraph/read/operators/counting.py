@@ -43,10 +43,14 @@ class _Ones:
 
 
 class PatternCounter:
-    """The counted operators of a pattern, as trees that hang from variables or stand alone."""
+    """The counted operators of a pattern, as trees that hang from variables or stand alone.
 
-    def __init__(self, execution: Execution) -> None:
+    With `once`, rows are not multiplied: those that have a match stay, and counts are 0 or 1.
+    """
+
+    def __init__(self, execution: Execution, *, once: bool = False) -> None:
         self._execution = execution
+        self._once = once
         self._roots: list[NodeScan] = []
         self._children: dict[str, list[Expand]] = {}
         self._counted: set[str] = set()
@@ -77,12 +81,15 @@ class PatternCounter:
     def apply(self, rows: Matches) -> Matches:
         """Return the rows multiplied by everything that was noted."""
         for root in self._roots:
-            rows = rows.multiply(np.full(rows.count, self._count_root(root), np.int64))
+            rows = self._multiply(rows, np.full(rows.count, self._count_root(root), np.int64))
         for name in self._children.keys() - self._counted:
             rows = rows.where_bound(name)
-            rows = rows.multiply(self._weigh_distinct(name, rows.codes[name]))
+            rows = self._multiply(rows, self._weigh_distinct(name, rows.codes[name]))
         self._roots, self._children, self.is_pending = [], {}, False
         return rows
+
+    def _multiply(self, rows: Matches, factors: Numbers) -> Matches:
+        return rows.keep(factors > 0) if self._once else rows.multiply(factors)
 
     def _weigh_distinct(self, name: str, codes: Numbers) -> Numbers:
         """Return for each row how often all below a variable occurs, weighing equal rows once."""
@@ -123,6 +130,8 @@ class PatternCounter:
         weights: Numbers | None = None
         for child in self._children.get(variable, ()):
             more = self._weigh_expand(child, codes)
+            if self._once:
+                more = np.minimum(more, 1)
             weights = more if weights is None else multiply_counts(weights, more)
         if weights is not None:
             return weights

@@ -1,6 +1,6 @@
 """Meeting: the shortest paths between two nodes, searched from both of them until they meet."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -46,23 +46,34 @@ def first_path(levels: list[Numbers], onward: Follow, ranks: Rank) -> Numbers:
     return path
 
 
-def all_paths(
+def grow_paths(
     levels: list[Numbers],
     onward: Follow,
     ranks: Rank,
     check: Callable[[int, int], None],
-) -> "np.ndarray":
-    """Return all paths through the levels, a row each, in the order of the ranks of their nodes."""
+    *,
+    from_end: bool = False,
+) -> "Iterator[np.ndarray]":
+    """Yield all paths of no edge through the levels, then those of one edge, and so on.
+
+    A path is a row. Paths are in the order of the ranks of their nodes, compared from the start, or
+    from the end. `check` is asked before as many rows and columns are made.
+    """
     paths = levels[0].reshape(1, 1)
+    yield paths
     for level in levels[1:]:
         owners, nodes = onward(paths[:, -1])
         kept = np.isin(nodes, level)
-        pairs = np.unique(np.stack([owners[kept], nodes[kept]], axis=1), axis=0)
-        check(len(pairs), paths.shape[1] + 1)
-        paths = np.concatenate([paths[pairs[:, 0]], pairs[:, 1:]], axis=1)
-    columns = [ranks(paths[:, at]) for at in range(paths.shape[1])]
-    ordered: np.ndarray = paths[np.lexsort(columns[::-1])]
-    return ordered
+        owners, nodes = owners[kept], nodes[kept]
+        own = ranks(nodes)
+        order = np.lexsort((owners, own) if from_end else (own, owners))
+        owners, nodes = owners[order], nodes[order]
+        is_new = np.ones(len(nodes), bool)
+        is_new[1:] = (owners[1:] != owners[:-1]) | (nodes[1:] != nodes[:-1])
+        owners, nodes = owners[is_new], nodes[is_new]
+        check(len(nodes), paths.shape[1] + 1)
+        paths = np.column_stack((paths[owners], nodes))
+        yield paths
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Paths: the shortest paths between nodes, by the number of their edges or by a weight."""
 
-from dataclasses import field, replace
+from collections import deque
+from dataclasses import replace
 from functools import partial
 from math import isnan
 
@@ -15,7 +16,7 @@ from omnigraph.query.expr import path_column
 from omnigraph.query.plan import Path
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import LateColumn, Matches
-from omnigraph.read.operators.meeting import all_paths, find_levels, first_path
+from omnigraph.read.operators.meeting import find_levels, first_path, grow_paths
 from omnigraph.read.reader import Domain, Leg
 from omnigraph.read.sparse_reader import TooManyLookups
 
@@ -111,9 +112,10 @@ class _PathSearch:
     @property
     def forward(self) -> Leg:
         """The leg along the direction of the path."""
-        return self._flipped() if self.path.backwards else self.leg
+        return self.flipped() if self.path.backwards else self.leg
 
-    def _flipped(self) -> Leg:
+    def flipped(self) -> Leg:
+        """Return the leg that leads back to the source."""
         steps = tuple(each.flipped() for each in self.path.steps)
         return Leg(steps, self.domain, self.domain)
 
@@ -137,7 +139,8 @@ class _PathSearch:
 
     def all_from(self, starts: Numbers, ends: Numbers | None) -> tuple[Numbers, _FoundPaths]:
         """Return the paths from each start, with the place of the start."""
-        owners, found = [np.empty(0, np.int64)], [_NO_PATHS]
+        owners: list[Numbers] = [np.empty(0, np.int64)]
+        found: list[_FoundPaths] = []
         distinct, inverse = np.unique(starts, return_inverse=True)
         order = np.argsort(inverse, kind="stable")
         bounds = np.searchsorted(inverse[order], np.arange(len(distinct) + 1))
@@ -167,19 +170,20 @@ class _PathSearch:
     def _between(self, start: int, end: int) -> _FoundPaths:
         """Return the paths between two nodes, which are searched from both."""
         ends = (end, start) if self.path.backwards else (start, end)
-        onward, hops = partial(self._follow, self.forward), self.path.hops
-        back = partial(self._follow, self.leg if self.path.backwards else self._flipped())
+        onward, hops = partial(self.follow, self.forward), self.path.hops
+        back = partial(self.follow, self.leg if self.path.backwards else self.flipped())
         levels = find_levels(onward, back, ends, len(self.domain), hops.maximum)
         if levels is None or len(levels) <= hops.minimum:
             return _NO_PATHS
         if self.path.path.keeps_all:
-            paths = all_paths(levels, onward, self.domain.ranks, self.execution.check)
+            every = grow_paths(levels, onward, self.domain.ranks, self.execution.check)
+            paths = deque(every, maxlen=1).pop()
         else:
             paths = first_path(levels, onward, self.domain.ranks).reshape(1, -1)
         found = _FoundPaths(np.full(len(paths), len(levels)), paths.reshape(-1), None)
         return found.reversed() if self.path.backwards else found
 
-    def _follow(self, leg: Leg, nodes: Numbers) -> tuple[Numbers, Numbers]:
+    def follow(self, leg: Leg, nodes: Numbers) -> tuple[Numbers, Numbers]:
         """Return where a leg leads from some nodes."""
         execution = self.execution
         execution.check(len(nodes), 4)
@@ -187,17 +191,30 @@ class _PathSearch:
         return owners, found
 
     def _all_shortest(self, tree: "_Tree", ends: Numbers) -> _FoundPaths:
-        """Return every shortest path to some nodes."""
-        paths: list[list[int]] = []
-        for end in ends:
-            found = tree.ways(int(end), self._flipped())
-            nodes = np.unique(np.array(found))
-            ranks = dict(zip(nodes.tolist(), self.domain.ranks(nodes).tolist(), strict=True))
-            way = -1 if self.path.backwards else 1
-            paths += sorted(found, key=lambda each: [ranks[node] for node in each[::way]])
-            self.execution.check(len(paths), int(tree.distance[end]) + 1)
-        counts = np.array([len(each) for each in paths], np.int64)
-        return _FoundPaths(counts, np.array([n for each in paths for n in each], np.int64), None)
+        """Return every shortest path to some nodes, those of one length at a time."""
+        if not len(ends):
+            return _NO_PATHS
+        is_end = np.zeros(len(self.domain), bool)
+        is_end[ends] = True
+        found: list[_FoundPaths] = []
+        size = 0
+
+        def check(rows: int, columns: int) -> None:
+            self.execution.check(rows)
+            self.execution.check_bytes(8 * (size + rows * columns))
+
+        for paths in grow_paths(
+            tree.levels_to(ends),
+            partial(self.follow, self.leg),
+            self.domain.ranks,
+            check,
+            from_end=self.path.backwards,
+        ):
+            whole = paths[is_end[paths[:, -1]]]
+            size += whole.size
+            counts = np.full(len(whole), paths.shape[1])
+            found.append(_FoundPaths(counts, whole.reshape(-1), None))
+        return _join(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +224,6 @@ class _Tree:
     search: _PathSearch
     distance: Numbers
     parents: Numbers
-    before: dict[int, list[int]] = field(default_factory=dict)
 
     @classmethod
     def grow(cls, search: _PathSearch, start: int, wanted: Numbers | None) -> "_Tree":
@@ -238,15 +254,19 @@ class _Tree:
             return np.flatnonzero(self.distance >= max(minimum, 0))
         return wanted[self.distance[wanted] >= minimum]
 
-    def ways(self, node: int, back: Leg) -> list[list[int]]:
-        """Return all shortest paths to a node, in no order."""
-        if self.distance[node] == 0:
-            return [[node]]
-        if node not in self.before:
-            _, found, _ = self.search.execution.reader.follow(back, np.array([node]))
-            near = found[self.distance[found] == self.distance[node] - 1]
-            self.before[node] = np.unique(near).tolist()
-        return [[*way, node] for each in self.before[node] for way in self.ways(each, back)]
+    def levels_to(self, ends: Numbers) -> list[Numbers]:
+        """Return the nodes of all shortest paths to some nodes, by their distance."""
+        search = self.search
+        order = np.argsort(self.distance[ends], kind="stable")
+        lengths = self.distance[ends][order]
+        longest = int(lengths.max(initial=0))
+        levels = np.split(ends[order], np.searchsorted(lengths, np.arange(1, longest + 1)))
+        back = search.flipped()
+        for distance in range(longest, 0, -1):
+            _, nodes = search.follow(back, levels[distance])
+            before = nodes[self.distance[nodes] == distance - 1]
+            levels[distance - 1] = np.union1d(levels[distance - 1], before)
+        return levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +278,7 @@ class _WeightedSearch:
     def run(self, start: int, wanted: Numbers | None) -> _FoundPaths:
         """Return the lightest path to each node, with the fewest hops of those."""
         search, domain = self.search, self.search.domain
-        costs = np.full(len(domain), np.inf)
+        costs, rests = np.full(len(domain), np.inf), np.zeros(len(domain))
         hops = np.full(len(domain), -1)
         costs[start], hops[start] = 0.0, 0
         rounds: list[tuple[Numbers, Numbers, Numbers]] = []
@@ -267,13 +287,19 @@ class _WeightedSearch:
         while len(frontier) and (most is None or len(rounds) < most):
             search.execution.check(len(frontier), 6)
             owners, nodes, edges, weights = self._step(frontier)
-            lighter = costs[frontier[owners]] + weights
-            ranks = (lighter, search.precedence(frontier)[owners], search.edges.ranks(edges))
+            before = frontier[owners]
+            sums, lost = _add_weights(costs[before], rests[before], weights)
+            known = costs[nodes]
+            is_tie = (sums == known) & ((lost < rests[nodes]) | np.isinf(known))
+            lighter = np.flatnonzero((sums < known) | is_tie)
+            nodes, owners, edges = nodes[lighter], owners[lighter], edges[lighter]
+            sums, lost = sums[lighter], lost[lighter]
+            ranks = (sums, lost, search.precedence(frontier)[owners], search.edges.ranks(edges))
             found, first = _first_of_each(nodes, *ranks)
-            better = lighter[first] < costs[found]
-            found, first = found[better], first[better]
+            self._check_sums(sums[first])
             rounds.append((found, frontier[owners[first]], edges[first]))
-            costs[found], hops[found] = lighter[first], len(rounds)
+            costs[found], rests[found] = sums[first], lost[first]
+            hops[found] = len(rounds)
             frontier = search.in_order(found, owners[first])
         reached = np.flatnonzero(hops >= search.path.hops.minimum)
         if wanted is not None:
@@ -299,12 +325,35 @@ class _WeightedSearch:
             own = search.execution.reader.values(
                 kind, name, edges[mine] - search.edges.offset(kind)
             )
-            weights[mine] = own.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            # Unsafe: an integer beyond 2^53 is rounded, as every other number is.
+            weights[mine] = own.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         bad = np.flatnonzero(~(weights >= 0))
         if len(bad):
             problem = unusable_weight(name, float(weights[bad[0]]))
             raise ExpressionError([problem], source=search.execution.source)
         return weights
+
+    def _check_sums(self, sums: "np.ndarray") -> None:
+        """Raise ExpressionError if nodes are reached by no path whose weights can be summed."""
+        name = self.search.path.path.weight
+        if name is not None and np.isinf(sums).any():
+            raise ExpressionError([unusable_sum(name)], source=self.search.execution.source)
+
+
+def _add_weights(
+    sums: "np.ndarray", rests: "np.ndarray", weights: "np.ndarray"
+) -> tuple["np.ndarray", "np.ndarray"]:
+    """Return sums with weights added, and what floats lose of them.
+
+    So a path weighs the same from either end: summed as floats alone, 0.1, 0.2 and 0.3 do not.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        rough = sums + weights
+        added = rough - sums
+        rest = rests + ((sums - (rough - added)) + (weights - added))
+        found = rough + rest
+        rest = rest - (found - rough)
+    return np.where(np.isinf(rough), np.inf, found), np.where(np.isfinite(rest), rest, 0.0)
 
 
 def unusable_weight(name: str, weight: float) -> Problem:
@@ -312,6 +361,13 @@ def unusable_weight(name: str, weight: float) -> Problem:
     shown = "null or NaN" if isnan(weight) else f"{weight:g}"
     message = f"the weight '{name}' of a path is {shown}; it has to be 0 or more"
     return Problem(Code.UNCOMPUTABLE, message)
+
+
+def unusable_sum(name: str) -> Problem:
+    """Return what is wrong with a path whose weights add up to infinity."""
+    return Problem(
+        Code.UNCOMPUTABLE, f"the weights '{name}' of a path add up to more than F64 holds"
+    )
 
 
 _NO_PATHS = _FoundPaths(np.empty(0, np.int64), np.empty(0, np.int64), None)
@@ -390,6 +446,9 @@ def _gather(values: Numbers, counts: Numbers, chosen: Numbers) -> Numbers:
 
 
 def _join(parts: list[_FoundPaths]) -> _FoundPaths:
+    parts = [each for each in parts if len(each.counts)]
+    if len(parts) < 2:
+        return parts[0] if parts else _NO_PATHS
     counts = np.concatenate([each.counts for each in parts])
     nodes = np.concatenate([each.nodes for each in parts])
     known = [each.edges for each in parts if each.edges is not None]

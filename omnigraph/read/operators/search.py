@@ -18,7 +18,13 @@ from omnigraph.read.matches import Matches
 from omnigraph.read.reader import Domain
 from omnigraph.schema.values import Value
 from omnigraph.storage.finding.nearest import vector_index
-from omnigraph.storage.finding.texts import SCORE, TextIndex, index_in_memory, text_index, words_of
+from omnigraph.storage.finding.texts import (
+    SCORE,
+    TextIndex,
+    asked_words,
+    index_in_memory,
+    text_index,
+)
 from omnigraph.storage.reading import ADDRESS
 
 _Scores: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
@@ -72,7 +78,7 @@ def _find_similar(execution: Execution, name: str, column: str, query: str, edit
     """Return the ordinals of the rows with a word like one of the query."""
     vocabulary = derive_column(execution.reader, name, column, _index_words)
     places = [np.empty(0, np.int32)]
-    for word in dict.fromkeys(words_of(query)):
+    for word in asked_words(query):
         execution.check(0)
         places.append(vocabulary.content.find_similar(word, edits))
     return vocabulary.ordinals[np.concatenate(places)]
@@ -107,7 +113,8 @@ def score_rows(
         case Rrf(rankings, k):
             constant = execution.constant(k)
             assert isinstance(constant, int)
-            return _fuse(execution, rankings, constant, rows)
+            # As a float: the sum of k and a rank may be more than 64 bits hold.
+            return _fuse(execution, rankings, float(constant), rows)
 
 
 def _score_words(
@@ -177,7 +184,7 @@ def _find_near(
 
 
 def _fuse(
-    execution: Execution, rankings: tuple[Bm25 | Nearest, ...], k: int, rows: Matches
+    execution: Execution, rankings: tuple[Bm25 | Nearest, ...], k: float, rows: Matches
 ) -> _Scores:
     """Return the sum of 1 / (k + rank) over the rankings in which a row has a rank."""
     total = np.zeros(rows.count)

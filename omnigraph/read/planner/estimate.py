@@ -23,7 +23,7 @@ from omnigraph.query.expr import (
     TextMatch,
     equality,
 )
-from omnigraph.query.parsing.ast import Hops, Operator
+from omnigraph.query.parsing.ast import TURNED, Hops, Operator
 from omnigraph.query.planning.arrange import PatternLink, PatternNode
 from omnigraph.read.pushdown import pick_indexed
 from omnigraph.schema.catalog import StoredType, column_name
@@ -43,12 +43,6 @@ _NULL = 0.05
 _LEAST_RANGE = 0.1
 _MOST_HOPS = 16
 _ORDERINGS = (Operator.LESS, Operator.LESS_EQUAL, Operator.GREATER, Operator.GREATER_EQUAL)
-_TURNED = {
-    Operator.LESS: Operator.GREATER,
-    Operator.LESS_EQUAL: Operator.GREATER_EQUAL,
-    Operator.GREATER: Operator.LESS,
-    Operator.GREATER_EQUAL: Operator.LESS_EQUAL,
-}
 
 KnownValue = Constant | ParamRef
 ValueOf = Callable[[KnownValue], Value | None]
@@ -192,7 +186,7 @@ class Estimator:
             case Comparison(PropertyRef() as field, operator, right):
                 return self._compare(field, operator, right, types)
             case Comparison(left, operator, PropertyRef() as field) if operator is not Operator.IN:
-                return self._compare(field, _TURNED.get(operator, operator), left, types)
+                return self._compare(field, TURNED.get(operator, operator), left, types)
             case _:
                 return _RANGE
 

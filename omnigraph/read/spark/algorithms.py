@@ -6,6 +6,7 @@ small.
 """
 
 from collections.abc import Callable
+from math import isfinite
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.read.algorithms.asked import Algorithm, AlgorithmCall, Scope
 from omnigraph.read.algorithms.labels import number_groups
+from omnigraph.read.algorithms.network import weights_too_large
 from omnigraph.read.algorithms.ranking import DAMPING, TOLERANCE
 from omnigraph.read.spark.frames import SnapshotFrames
 from omnigraph.read.spark.opening import open_session
@@ -207,6 +209,8 @@ def _check_weights(work: _Work, edges: "DataFrame", name: str | None) -> None:
             f"'{name}' of the edge from '{start.id}' to '{end.id}' is {shown}",
             hint="a weight is a finite number that is not negative",
         )
+    if not isfinite(work.first(edges.select(fn.coalesce(fn.sum(weight), fn.lit(0.0))))[0]):
+        raise weights_too_large(name)
 
 
 def _join_components(work: _Work) -> "DataFrame":

@@ -29,7 +29,13 @@ from omnigraph.read.spark.frames import SnapshotFrames
 from omnigraph.read.spark.matches import ComputedColumn, EntityColumns, FrameMatches, join
 from omnigraph.schema.types import F64
 from omnigraph.schema.values import Value
-from omnigraph.storage.finding.texts import SCORE, TextIndex, index_in_memory, text_index, words_of
+from omnigraph.storage.finding.texts import (
+    SCORE,
+    TextIndex,
+    asked_words,
+    index_in_memory,
+    text_index,
+)
 from omnigraph.storage.reading import ADDRESS, read_columns, rows_at
 from omnigraph.storage.staging import Share, TablePlace, place_of, shares
 
@@ -147,7 +153,7 @@ class FrameSearch:
             return [self._word_task(name, column, query, is_phrase=is_phrase) for name in names]
         given = None if match.edits is None else self.execution.constant(match.edits)
         edits = given if isinstance(given, int) else DEFAULT_EDITS
-        words = tuple(dict.fromkeys(words_of(query)))
+        words = tuple(asked_words(query))
         return [
             FuzzySearch(self._number(name), share, column, words, edits)
             for name in names
@@ -180,7 +186,7 @@ class FrameSearch:
         parts: list[Column] = []
         for each in ranking.rankings:
             matches, rank = self._add_rank(matches, each)
-            parts.append(fn.lit(1.0) / (fn.lit(k) + fn.col(rank)).cast("double"))
+            parts.append(fn.lit(1.0) / (fn.lit(float(k)) + fn.col(rank)))
         total = reduce(add, (fn.coalesce(part, fn.lit(0.0)) for part in parts))
         return matches, fn.when(fn.coalesce(*parts).isNotNull(), total)
 

@@ -52,6 +52,16 @@ class NotedPolicy:
         """Return whether there is a branch on which an actor may do something."""
         return self.held.somewhere(actor, action, query)
 
+    def may_invoke(self, actor: str | None, branch: str) -> bool:
+        """Return whether there is a stored query that an actor may run on a branch."""
+        return self.held.may_invoke(actor, branch)
+
+
+def unauthorized() -> Refusal:
+    """Return the refusal of a request whose token is missing or not known."""
+    message = "a valid bearer token is needed"
+    return Refusal(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"})
+
 
 def begin_notes() -> list[tuple[Request, Decision]]:
     """Return the list that gets every decision made from here on for this request."""
@@ -85,7 +95,7 @@ class Gate:
     policy: NotedPolicy | None
     metrics: Metrics
     tokens: Tokens | None = field(init=False, repr=False)
-    _seen: dict[Path, int] = field(default_factory=dict)
+    _seen: dict[Path, tuple[int, ...]] = field(default_factory=dict)
     _tried: float = 0.0
     _open: dict[str, str | None] = field(default_factory=dict)
     _reloading: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -102,12 +112,7 @@ class Gate:
         token = bearer_of(headers)
         actor = None if token is None else self.tokens.actor_of(token)
         if actor is None:
-            raise Refusal(
-                401,
-                "unauthorized",
-                "a valid bearer token is needed",
-                {"WWW-Authenticate": "Bearer"},
-            )
+            raise unauthorized()
         return actor
 
     def check(
@@ -142,7 +147,7 @@ class Gate:
             return
         else:
             decision = policy.decide(Request(actor, action))  # for the log, and its hint
-        raise DeniedError(actor, action, branch, hint=decision.hint)
+        raise DeniedError(actor, action, branch, message=decision.message, hint=decision.hint)
 
     def reload(self) -> None:
         """Read tokens and policy again; what cannot be read leaves the old ones in force."""
@@ -165,7 +170,7 @@ class Gate:
 
     def changed_files(self) -> bool:
         """Return whether the file of the tokens or of the policy changed since this was asked."""
-        seen = {path: _changed_at(path) for path in self._paths.values()}
+        seen = {path: _look_of(path) for path in self._paths.values()}
         is_changed = seen != self._seen
         self._seen = seen
         return is_changed
@@ -222,11 +227,13 @@ def _open_to_others(path: Path) -> str | None:
     return "read" if mode & stat.S_IROTH else None
 
 
-def _changed_at(path: Path) -> int:
+def _look_of(path: Path) -> tuple[int, ...]:
+    """Return what tells a file from what was there before; some tools give all the same time."""
     try:
-        return path.stat().st_mtime_ns
+        found = path.stat()
     except OSError:
-        return 0
+        return ()
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def origin_problem(headers: Headers, hosts: frozenset[str] | None) -> Refusal | None:

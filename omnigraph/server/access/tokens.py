@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 
-from omnigraph.errors import ConfigError, UnavailableError, UnreadableError
+from omnigraph.errors import ConfigError, UnavailableError, UnreadableError, hint_install
 from omnigraph.frozen import dataclass
 from omnigraph.versioning.notes import MOST_NAME_BYTES
 
@@ -126,7 +126,7 @@ def _aws_secret(name: str) -> str:
     try:
         import boto3  # type: ignore[import-untyped]
     except ImportError:
-        hint = "pip install omnigraph[aws]"
+        hint = hint_install("aws")
         raise UnavailableError(f"{AWS_SECRET} needs the package boto3", hint=hint) from None
     try:
         answer = boto3.client("secretsmanager").get_secret_value(SecretId=name)

@@ -90,9 +90,12 @@ class Speaker:
         except OmniGraphError as missing:
             raise refusal_of(missing) from None
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+        from sse_starlette.sse import AppStatus
 
         from omnigraph.mcp.protocol import build_server
 
+        # Else all answers break off at the signal to stop, while other requests are finished.
+        AppStatus.enable_automatic_graceful_drain = False
         self._manager = StreamableHTTPSessionManager(
             build_server(self),
             stateless=True,

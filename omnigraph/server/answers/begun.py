@@ -44,13 +44,13 @@ class Begun:
         budget, taken = self.stream.budget, self.stream.taken_seconds
         if self.size > budget.bytes:
             message = f"the answer is larger than {budget.bytes >> 20:,} MiB"
-            raise BudgetError(message, limit="bytes")
+            raise BudgetError(message, limit="bytes", setting=self.stream.sized_by)
         if self.seconds > budget.seconds:
             message = f"the answer took longer than {budget.seconds:g} s to make"
             raise BudgetError(message, limit="seconds")
         if taken is not None and now - self._began > taken:
             message = f"the answer was not taken within {taken:g} s"
-            raise BudgetError(message, limit="seconds")
+            raise BudgetError(message, limit="seconds", setting="answer_seconds")
         return part
 
     def close(self) -> None:

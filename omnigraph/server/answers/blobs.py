@@ -8,7 +8,7 @@ from omnigraph.api.operation import BYTES, JSON
 from omnigraph.errors import BudgetError, InputError, RowNotFoundError
 from omnigraph.read.blob import Blob
 from omnigraph.server.call import Answer, ServerCall, WholeAnswer, json_answer
-from omnigraph.server.refusal import Refusal
+from omnigraph.server.refusal import Refusal, refusal_of
 
 # What a browser is told: to save the bytes, and not to guess that they are a page or a script.
 _AS_DATA = {"content-disposition": "attachment", "x-content-type-options": "nosniff"}
@@ -39,8 +39,9 @@ def _bytes(call: ServerCall, found: Blob) -> WholeAnswer:
     asked = _asked(call.conditions, tag, size)
     first, end = asked or (0, size)
     if end - first > call.limits.export_bytes:
-        most = call.limits.export_bytes >> 20
-        raise BudgetError(f"the blob is larger than {most:,} MiB; ask for a range", limit="bytes")
+        message = f"the blob is larger than {call.limits.export_bytes >> 20:,} MiB"
+        hint = "ask for a range; who runs the server can raise its limit export_bytes"
+        raise refusal_of(BudgetError(message, limit="bytes", hint=hint))
     body = found.read(first, end - first)
     if asked is None:
         return WholeAnswer(body, BYTES, 200, headers)

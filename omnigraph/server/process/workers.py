@@ -1,5 +1,6 @@
 """Workers: several processes that serve one address, started again when one dies."""
 
+import errno
 import os
 import signal
 import socket
@@ -187,7 +188,18 @@ class Supervisor:
                 each.wait()
 
 
+def check_free(host: str, port: int, *, option: str = "--bind") -> None:
+    """Raise ConfigError where a server cannot listen."""
+    _bound(host, port, option).close()
+
+
 def _listening(host: str, port: int) -> socket.socket:
+    found = _bound(host, port, "--bind")
+    found.listen(256)
+    return found
+
+
+def _bound(host: str, port: int, option: str) -> socket.socket:
     name = host.strip("[]")
     family = socket.AF_INET6 if ":" in name else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
@@ -196,9 +208,11 @@ def _listening(host: str, port: int) -> socket.socket:
         found.bind((name, port))
     except OSError as failed:
         found.close()
+        if failed.errno == errno.EADDRINUSE:
+            hint = f"choose another with {option}"
+            raise ConfigError(f"{host}:{port} is in use", hint=hint) from None
         reason = failed.strerror or type(failed).__name__
         raise ConfigError(f"cannot listen at {host}:{port}: {reason}") from None
-    found.listen(256)
     return found
 
 

@@ -28,7 +28,14 @@ class Router:
                 return route, found.groupdict()
             allowed += ["GET", "HEAD"] if route.method == "GET" else [route.method]
         if not allowed:
-            raise Refusal(404, "no_route", "there is nothing at this path; see /openapi.json")
+            raise self._nothing_at(path)
         methods = ", ".join(dict.fromkeys(allowed))
         message = f"this path takes {methods}"
         raise Refusal(405, "method_not_allowed", message, {"Allow": methods})
+
+    def _nothing_at(self, path: str) -> Refusal:
+        if any(pattern.match(f"/graphs/NAME{path}") for pattern, _ in self._routes):
+            message = "this server has its graphs at /graphs/NAME"
+            hint = "use http://…/graphs/NAME; GET /graphs lists them"
+            return Refusal(404, "no_route", message, detail={"hint": hint})
+        return Refusal(404, "no_route", "there is nothing at this path; see /openapi.json")

@@ -88,10 +88,8 @@ class DeltaPart:
         old, new = self.old.open(), self.new.open()
         with report_as(f"cannot compare versions of {new.path}"):
             before, after = _numbered(old), _numbered(new)
-            alone, fresh = (
-                [before[each] for each in self.alone],
-                [after[each] for each in self.fresh],
-            )
+            alone = [before[each] for each in self.alone]
+            fresh = [after[each] for each in self.fresh]
             touched = [(before[each], after[each]) for each in self.touched]
             return _delta(old, new, _Differing(alone, fresh, touched))
 

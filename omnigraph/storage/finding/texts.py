@@ -1,5 +1,7 @@
 """Texts: finds rows by words, in the text index of a table or in one made in memory."""
 
+from unicodedata import normalize
+
 import lance
 import pyarrow as pa
 from lance import LanceDataset
@@ -30,15 +32,15 @@ class TextIndex:
 
     def words(self, words: str) -> pa.Table:
         """Return address and BM25 score of the rows that contain any of the words."""
-        return self._found(MatchQuery(words, self.column))
+        return self._found(MatchQuery(_compose(words), self.column))
 
     def best(self, words: str, most: int) -> pa.Table:
         """Return address and score of the rows with the best scores for any of the words."""
-        return self._found(MatchQuery(words, self.column), most)
+        return self._found(MatchQuery(_compose(words), self.column), most)
 
     def phrase(self, phrase: str) -> pa.Table:
         """Return address and score of the rows that contain the words of a phrase in order."""
-        return self._found(PhraseQuery(phrase, self.column))
+        return self._found(PhraseQuery(_compose(phrase), self.column))
 
     def _found(self, query: FullTextQuery, most: int | None = None) -> pa.Table:
         with report_as(f"cannot search {self.path}"):
@@ -67,3 +69,16 @@ def index_in_memory(texts: pa.Array) -> TextIndex:
 def words_of(text: str) -> list[str]:
     """Return the words of a text as an index splits them, before stemming."""
     return [token.text for token in lance.tokenize(text, stem=False, **_WORDS)]
+
+
+def asked_words(question: str) -> list[str]:
+    """Return the different words of a question, before stemming."""
+    return list(dict.fromkeys(words_of(_compose(question))))
+
+
+def _compose(question: str) -> str:
+    """Return a question with each letter and its accents as one character.
+
+    The tokenizer ends a word at an accent that is a character of its own, as macOS writes them.
+    """
+    return normalize("NFC", question)

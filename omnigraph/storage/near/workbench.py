@@ -129,5 +129,5 @@ def workbench(objects: Objects, path: str) -> Workbench | None:
     """Return a workbench for a table; None when no temporary folder can be made."""
     try:
         return Workbench(objects, path)
-    except FileNotFoundError:
+    except OSError:
         return None

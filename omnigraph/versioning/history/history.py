@@ -8,15 +8,11 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.history.ancestry import Ancestry
-from omnigraph.versioning.manifest.commit_cache import most_like
+from omnigraph.versioning.history.walk import Walk
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 
-# Versions whose commits are read at once; a long walk reads more and more of them.
-_PAGE, _LONGEST_PAGE = 64, 1_024
-# With more commits than that on so many versions, most belong to branches that are not walked.
-_CROWD = 16
 _ONE, _OTHER, _STALE = 1, 2, 4
 _BOTH = _ONE | _OTHER
 
@@ -165,72 +161,3 @@ def containing(
                 waiting += walk.parents(commit)
             seen.add(commit.id)
     return found
-
-
-class Walk:
-    """Follows parents in one version of the manifest.
-
-    Where few branches have commits of about the same version, all these are read at once. In a
-    crowd, each commit is looked up by its id.
-    """
-
-    def __init__(self, repository: Repository, at: Table | None = None) -> None:
-        self._repository = repository
-        self.at = at or repository.manifest.newest()
-        self._versions = _PAGE
-        self._page: dict[str, Commit] = {}
-        self._crowded_down_to: int | None = None
-
-    def commit(self, commit_id: str) -> Commit:
-        """Return a commit that another one names."""
-        found = self._find([commit_id]).get(commit_id)
-        if found is None:
-            raise CommitNotFoundError(f"commit {commit_id} is gone")
-        return found
-
-    def parents(self, commit: Commit) -> list[Commit]:
-        """Return the parents of a commit, the one on its own branch first."""
-        found = self._known(commit.parents)
-        if len(found) < len(commit.parents):
-            self._turn_page(commit)
-            found = self._find(commit.parents)
-        missing = [each for each in commit.parents if each not in found]
-        if missing:
-            raise CommitNotFoundError(f"commit {commit.id} came from {missing[0]}, which is gone")
-        return [found[each] for each in commit.parents]
-
-    def _known(self, ids: Collection[str]) -> dict[str, Commit]:
-        found = {each: self._page[each] for each in ids if each in self._page}
-        left = [each for each in ids if each not in found]
-        return found | self._repository.manifest.cached(left)
-
-    def _find(self, ids: Collection[str]) -> dict[str, Commit]:
-        found = self._known(ids)
-        left = [each for each in ids if each not in found]
-        return found | self._repository.manifest.commits(left, self.at) if left else found
-
-    def _turn_page(self, commit: Commit) -> None:
-        """Read the page of the versions before that of a commit, unless there is a crowd."""
-        last = commit.version - 1
-        if self._crowded_down_to is not None and last >= self._crowded_down_to:
-            return
-        room = max(_PAGE, most_like(commit))
-        self._versions = min(self._versions, room)
-        least, most = last - self._versions + 1, min(self._versions * _CROWD, room)
-        page = self._repository.manifest.page(self.at, (least, last), most)
-        if page is None:
-            self._crowded_down_to, self._versions = least, _PAGE
-        else:
-            self._page = page
-            self._versions = min(self._versions * 2, _LONGEST_PAGE)
-
-    def parent(self, commit: Commit) -> Commit | None:
-        """Return the commit that a commit followed on its branch."""
-        return self.parents(commit)[0] if commit.parents else None
-
-    def down_to(self, commit: Commit, version: int) -> Iterator[Commit]:
-        """Yield a commit and those before it on its branch, down to a version."""
-        current: Commit | None = commit
-        while current is not None and current.version >= version:
-            yield current
-            current = self.parent(current)

@@ -5,27 +5,18 @@ these, a writer that read the manifest before them would win a race that it lost
 """
 
 import threading
-import time
 from collections import OrderedDict
 from datetime import timedelta
-from typing import TypeAlias
+
+from omnigraph.storage.forward import Moment, moment, seconds_between
+
+__all__ = ["MANIFEST_AGE", "Freshness", "Moment", "moment"]
 
 # Nobody removes versions of the manifest that are younger.
 MANIFEST_AGE = timedelta(minutes=10)
 _MOST_NOTED = 1_024
 # What is noted again so soon keeps its moment, so that a version seems older, never younger.
 _SOON_SECONDS = 0.1
-_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-Moment: TypeAlias = tuple[float, float]
-
-
-def moment() -> Moment:
-    """Return the time on two clocks: one that nobody sets, and the wall clock.
-
-    The first keeps counting while a machine sleeps; the second is corrected after a suspend.
-    """
-    return time.clock_gettime(_STEADY), time.time()
 
 
 def _is_close(one: Moment, later: Moment) -> bool:
@@ -61,4 +52,4 @@ class Freshness:
             noted = self._noted.get(version)
         if noted is None:
             return timedelta.max
-        return timedelta(seconds=max(late - early for early, late in zip(noted, now, strict=True)))
+        return timedelta(seconds=seconds_between(noted, now))

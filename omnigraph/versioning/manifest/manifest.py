@@ -1,7 +1,7 @@
 """Manifest: the `__manifest` table: all commits, and the head of every branch."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import timedelta
 from hashlib import sha256
@@ -55,6 +55,8 @@ from omnigraph.versioning.manifest.records import (
     operation_place,
     stamp_of,
 )
+from omnigraph.versioning.manifest.steps import Step
+from omnigraph.versioning.manifest.stretch import Stretch
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalize_name
 from omnigraph.versioning.turns.flip_turn import flip_turn
 
@@ -73,6 +75,7 @@ _LOOKED_UP = ("object_id", "location", "table_key")
 _INDEXES = tuple(IndexSpec(column, IndexKind.BTREE) for column in _LOOKED_UP)
 _COLUMNS = ("object_id", "metadata")
 _MOST_LINKS = 4_096
+_MOST_STEPS = 16_384
 # What was the newest version so recently is taken for it.
 _SOON = timedelta(seconds=5)
 
@@ -88,6 +91,9 @@ class Manifest:
         self._first: str | None = None
         self._known: Table | None = None
         self._links: dict[str, Link] = {}
+        self._steps: dict[str, dict[str, Step]] = {}
+        self._stretches: dict[str, tuple[Set[int], dict[str, Stretch]]] = {}
+        self._forgotten = tables.forgotten
 
     def newest(self) -> Table:
         """Return the newest version of the manifest: one probe, and no read when it is known."""
@@ -122,7 +128,13 @@ class Manifest:
         return found
 
     def check_graph(self, at: Table) -> None:
-        """Raise GraphReplacedError when the manifest belongs to another graph than before."""
+        """Raise GraphReplacedError when the manifest belongs to another graph than before.
+
+        Forgets the commits that were read when it may have been restored to an earlier state.
+        """
+        if self._forgotten != self._tables.forgotten:
+            self._forgotten = self._tables.forgotten
+            self._cache, self._links, self._steps = CommitCache(), {}, {}
         first = first_commit(at)
         if self._first is None:
             self._first = first
@@ -184,7 +196,15 @@ class Manifest:
     def head_commit(self, branch: str, at: Table) -> Commit:
         """Return the commit at which a branch stands."""
         head = self.head(branch, at)
-        return self.commits([head.commit], at, fragment=head.fragment)[head.commit]
+        return self.recorded(head.commit, at, fragment=head.fragment)
+
+    def recorded(self, commit_id: str, at: Table, fragment: int | None = None) -> Commit:
+        """Return a commit that the manifest names; raise StorageError when it is not in it."""
+        found = self.commits([commit_id], at, fragment).get(commit_id)
+        if found is None:
+            hint = "fsck tells whether more is missing"
+            raise StorageError(f"the record of commit {commit_id} is missing", hint=hint)
+        return found
 
     def commits(
         self, ids: Iterable[str], at: Table, fragment: int | None = None
@@ -210,6 +230,25 @@ class Manifest:
         if len(self._links) > _MOST_LINKS:
             self._links = {}
         return self._links
+
+    def known_steps(self, key: str) -> dict[str, Step]:
+        """Return the steps of a table that walks have read, to add more to.
+
+        When those of all tables are many, there are none.
+        """
+        if sum(map(len, self._steps.values())) > _MOST_STEPS:
+            self._steps, self._stretches = {}, {}
+        return self._steps.setdefault(key, {})
+
+    def known_stretches(self, key: str, removed: Set[int]) -> dict[str, Stretch]:
+        """Return the stretches of a table by their first commit, to add more to.
+
+        They tell where versions were removed, so there are none when others were.
+        """
+        found = self._stretches.get(key)
+        if found is None or found[0] != removed:
+            found = self._stretches[key] = (removed, {})
+        return found[1]
 
     def cached(self, ids: Iterable[str]) -> dict[str, Commit]:
         """Return those of some commits that were read before."""
@@ -372,9 +411,8 @@ class Manifest:
     def _set_keys(self, at: Table, keys: Mapping[str, str | None], *, stamp: int = FORMAT) -> Table:
         """Set keys, and the format if it is lower than `stamp`.
 
-        Raises CommitRejectedError when one of them, or the format, was set after `at`.
-
-        Lance finds that out from the versions since, and these are not kept for long.
+        Raises CommitRejectedError when one of them, or the format, was set after `at`. Lance finds
+        that out from the versions since, and these are not kept for long.
         """
         if self._freshness.age(at.version) > MANIFEST_AGE / 2:
             raise CommitRejectedError(
@@ -385,16 +423,17 @@ class Manifest:
         with flip_turn(self._tables.store):
             made = self._tables.set_keys(at, keys, newer)
         if self._freshness.age(at.version) > MANIFEST_AGE:
-            raise StorageError("the flip took so long that concurrent changes cannot be ruled out")
+            raise LingeringError(
+                "the flip took so long that concurrent changes cannot be ruled out"
+            )
         self._freshness.note(made.version, since)
         return made
 
     def _prune(self, at: Table) -> None:
         """Remove old versions of the manifest, each of which has the head of every branch.
 
-        Memory that was freed since is given back, too.
-        The flip is made, so a store that refuses this must not make it fail; the next one tries
-        again.
+        Memory that was freed since is given back, too. The flip is made, so a store that refuses
+        this must not make it fail; the next one tries again.
         """
         with suppress(StorageError):
             self._tables.prune(at, MOST_VERSIONS, MANIFEST_AGE)

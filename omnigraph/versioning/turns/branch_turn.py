@@ -6,12 +6,11 @@ something long overtakes that one. The kernel releases the locks of a process th
 
 import heapq
 import os
-import random
 import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import field
 from itertools import count
 from pathlib import Path
@@ -20,34 +19,43 @@ from omnigraph.frozen import dataclass
 from omnigraph.storage.store import Store
 from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.names import fold
-from omnigraph.versioning.turns.locks import has_lock, lock_file, lock_now, unlock
+from omnigraph.versioning.turns.locks import (
+    LockWait,
+    is_at,
+    is_given_up,
+    lock_file,
+    lock_now,
+    unlock,
+)
 
-# How often the first in line looks, and those behind it for each who is ahead of them: at least
-# after so many seconds, and after such parts of the time that a turn takes.
-_PAUSE, _PAUSE_BEHIND, _LONGEST_PAUSE = (0.001, 0.03), (0.003, 0.15), 0.05
+# Who waits looks so often whether it was cancelled, and whether the others get on; those far behind
+# and who waits for another thread of its process, less often.
+_LONGEST_BLIND, _LONGEST_ASLEEP = 0.05, 0.2
 # For so long, each who is ahead may leave a free turn alone; a busy machine wakes nobody at once.
 _GRACE = 0.01
-# Somebody who waits for another thread of its process looks so often whether it was cancelled.
-_LONGEST_BLIND = 0.2
+# Who got its turn later than that has waited for it.
+_LONG_WAIT = 0.02
 # A turn may take so many times as long as others took; who lost a race, twice as long as it took.
 _SLACK, _LOSER_SLACK, _LONGEST_TURN = 5, 2, 60
 _WEIGHT, _LONGEST_PACE = 0.3, 4
+# Who has locked a turn says so at once, unless it was stopped.
+_LONGEST_SILENCE = 0.5
 _NUMBERS = count()
 
 
 class _OwnLines(threading.local):
-    """The lines whose turn this thread has, and when it came; it does not wait for itself."""
+    """The turns that this thread has, and whether it waited; it does not wait for itself."""
 
     def __init__(self) -> None:
-        self.paths: dict[Path, int] = {}
+        self.paths: dict[Path, bool] = {}
 
 
 _OWN = _OwnLines()
 
 
-def came_at() -> int:
-    """Return when the writer that has a turn in this thread came; without one, it comes now."""
-    return min(_OWN.paths.values(), default=time.monotonic_ns())
+def has_waited() -> bool:
+    """Whether this thread has a turn for which it waited, so that others may wait behind it."""
+    return any(_OWN.paths.values())
 
 
 @dataclass(slots=True)
@@ -84,7 +92,7 @@ def turn(
     file = line.take(ticket, check)
     got = time.monotonic()
     ticket.waited += got - begun
-    _OWN.paths[line.turn] = ticket.begun
+    _OWN.paths[line.turn] = ticket.waited > _LONG_WAIT
     try:
         yield
     finally:
@@ -112,23 +120,22 @@ class _Crowd:
         if self.leader is not None and begun < self.leader:
             yield  # it lost a race, and comes before whoever stands there
             return
-        chosen = self._join(begun)
+        chosen = threading.Event()
         try:
-            while not chosen.wait(_LONGEST_BLIND):
+            self._join(begun, chosen)
+            while not chosen.wait(_LONGEST_ASLEEP):
                 check()
             yield
         finally:
             self._leave(chosen)
 
-    def _join(self, begun: int) -> threading.Event:
-        chosen = threading.Event()
+    def _join(self, begun: int, chosen: threading.Event) -> None:
         with self.lock:
             if self.leader is None:
+                chosen.set()  # first: whoever is interrupted here leaves as a leader does
                 self.leader = begun
-                chosen.set()
             else:
                 heapq.heappush(self.waiting, (begun, next(_NUMBERS), chosen))
-        return chosen
 
     def _leave(self, chosen: threading.Event) -> None:
         with self.lock:
@@ -170,6 +177,36 @@ class _State:
 
 
 _STATE = struct.Struct("<Qdd")
+
+
+class _Nearest:
+    """The wait for whoever is directly ahead, or has the turn: for the lock of that one's file."""
+
+    def __init__(self) -> None:
+        self._wait: LockWait | None = None
+
+    def close(self) -> None:
+        """Wait no longer."""
+        if self._wait is not None:
+            self._wait.close()
+            self._wait = None
+
+    def locked(self, path: Path, seconds: float) -> int | None:
+        """Wait for so long, and return the file if it is locked here by then."""
+        if self._wait is None or self._wait.path != path:
+            self.close()
+            try:
+                if is_given_up(path):  # who has it may be stopped, and every wait is a thread
+                    time.sleep(min(seconds, _GRACE))
+                    return None
+                file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return None
+            self._wait = LockWait(path, file)
+        if not self._wait.has_ended(seconds):
+            return None
+        ended, self._wait = self._wait, None
+        return ended.taken()
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,37 +254,50 @@ class _Line:
     def _place(self, ticket: Ticket) -> Iterator[str]:
         """Stand in line within the block; yields the name of the place."""
         self.places.mkdir(mode=0o700, exist_ok=True)
-        name = f"{ticket.begun:020}-{os.getpid():x}-{next(_NUMBERS):x}"
-        file = None
-        while file is None:  # somebody may take it for that of a dead process, and remove it
-            file = lock_now(self.places / name)
+        name, file = _new_name(ticket), None
         try:
+            while (file := lock_now(self.places / name)) is None:
+                name = _new_name(ticket)  # who took that one for a dead process's removes it
             yield name
         finally:
             (self.places / name).unlink(missing_ok=True)
-            unlock(file)
+            if file is not None:
+                unlock(file)
 
     def _wait(self, name: str, check: Callable[[], None]) -> int:
         """Return the locked file of the turn when nobody is ahead, or does not get on."""
-        seen, since = _State(), time.monotonic()
-        while True:
-            ahead, state, now = self._ahead(name), self._state(), time.monotonic()
-            if state.moves != seen.moves:
-                since = now
-            seen, still = state, now - since
-            if not ahead or (seen.is_free and still >= _GRACE * len(ahead)):
-                file = lock_now(self.turn)
-                if file is not None:
-                    return file
-            check()
-            if still >= self._allowance(seen) * (len(ahead) + 1):
-                self._overtake(seen)
-                continue
-            if ahead:
-                self._remove_left(ahead[-1])
-            least, part = _PAUSE_BEHIND if ahead else _PAUSE
-            pause = min(max(least, part * seen.pace) * (len(ahead) or 1), _LONGEST_PAUSE)
-            time.sleep(random.uniform(pause / 2, pause))  # noqa: S311 - no secret
+        seen, since, file = _State(), time.monotonic(), None
+        with closing(_Nearest()) as nearest:
+            while file is None:
+                ahead, state, now = self._ahead(name), self._state(), time.monotonic()
+                if state.moves != seen.moves:
+                    since = now
+                seen, still = state, now - since
+                if not ahead or (seen.is_free and still >= _GRACE * len(ahead)):
+                    file = lock_now(self.turn)
+                if file is None and still >= self._allowance(seen) * (len(ahead) + 1):
+                    self._overtake(seen)
+                elif file is None:
+                    check()
+                    file = self._followed(nearest, name, ahead)
+        return file
+
+    def _followed(self, nearest: _Nearest, name: str, ahead: list[str]) -> int | None:
+        """Wait for the nearest of those ahead; return the file of the turn if it is locked now."""
+        path = self.places / ahead[-1] if ahead else self.turn
+        file = nearest.locked(path, min(_LONGEST_BLIND * (len(ahead) + 1), _LONGEST_ASLEEP))
+        if file is None:
+            return None
+        is_next = False
+        try:
+            # One who lost a race may have come back to a place ahead meanwhile.
+            is_next = not ahead and is_at(file, path) and not self._ahead(name)
+            if ahead:  # a dead process left it
+                path.unlink(missing_ok=True)
+        finally:
+            if not is_next:
+                unlock(file)
+        return file if is_next else None
 
     def _waiting(self) -> list[str]:
         """Return the names of those who wait, in the order in which they came."""
@@ -259,19 +309,6 @@ class _Line:
     def _ahead(self, name: str) -> list[str]:
         return [each for each in self._waiting() if each < name]
 
-    def _remove_left(self, name: str) -> None:
-        """Remove the place of one who is dead: nobody holds its lock."""
-        file = None
-        with suppress(FileNotFoundError):
-            file = os.open(self.places / name, os.O_RDWR | os.O_CLOEXEC)
-        if file is None:
-            return
-        try:
-            if has_lock(file):
-                (self.places / name).unlink(missing_ok=True)
-        finally:
-            os.close(file)
-
     def _overtake(self, state: _State) -> None:
         """Let another turn begin beside that of whoever is at something long."""
         following = self.turn.with_suffix(".next")
@@ -281,6 +318,8 @@ class _Line:
 
     def _allowance(self, state: _State) -> float:
         """Return for how long nobody overtakes whoever has the turn."""
+        if state.is_free:
+            return _LONGEST_SILENCE
         return max(state.asked, self.patience.turn, _SLACK * state.pace)
 
     def _state(self) -> _State:
@@ -294,8 +333,14 @@ class _Line:
             os.close(file)
 
 
+def _new_name(ticket: Ticket) -> str:
+    return f"{ticket.begun:020}-{os.getpid():x}-{next(_NUMBERS):x}"
+
+
 def _read(file: int) -> _State:
-    found = os.pread(file, _STATE.size, 0)
+    found = b""
+    with suppress(OSError):  # a broken disk: nobody had the turn before
+        found = os.pread(file, _STATE.size, 0)
     return _State(*_STATE.unpack(found)) if len(found) == _STATE.size else _State()
 
 

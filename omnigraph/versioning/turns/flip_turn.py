@@ -5,21 +5,16 @@ fall further behind, until it gives up. Nothing depends on the turn: the flip de
 waited for long goes on without it.
 """
 
-import os
-import random
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from omnigraph.storage.store import Store
-from omnigraph.versioning.turns.branch_turn import came_at
-from omnigraph.versioning.turns.locks import FLAGS, has_lock, lock_file, unlock
+from omnigraph.versioning.turns.branch_turn import has_waited
+from omnigraph.versioning.turns.locks import lock_file, lock_within, unlock
 
 _LONGEST_WAIT = 1.0
-# How often somebody looks: the oftener, the longer it has waited, also for the turn of its branch.
-_FIRST_PAUSE, _SHORTEST_PAUSE, _HALVED_AFTER = 0.008, 0.0005, 0.05
 
 
 class _Own(threading.local):
@@ -53,22 +48,22 @@ def flip_turn(store: Store) -> Iterator[None]:
 
 
 def _waited_for(path: Path) -> int | None:
-    """Return the locked file; None after a long wait, or on a disk without locks."""
+    """Return the locked file; None after a long wait, or on a disk without locks.
+
+    Those who waited for the turn of their branch go ahead: the others first stand in line for the
+    one place behind whoever has the turn.
+    """
     try:
-        file = os.open(path, FLAGS, 0o600)
+        if has_waited():
+            return lock_within(path, _LONGEST_WAIT)
+        file = lock_within(path, 0.0)
+        if file is not None:
+            return file
+        place = lock_within(path.with_name(f"line-{path.name}"), _LONGEST_WAIT)
+        try:
+            return lock_within(path, _LONGEST_WAIT)
+        finally:
+            if place is not None:
+                unlock(place)
     except OSError:
         return None
-    is_ours, begun, came = False, time.monotonic(), came_at() / 1e9
-    try:
-        while not (is_ours := has_lock(file)):
-            now = time.monotonic()
-            if now - begun > _LONGEST_WAIT:
-                return None
-            pause = max(_FIRST_PAUSE / (1 + (now - came) / _HALVED_AFTER), _SHORTEST_PAUSE)
-            time.sleep(random.uniform(pause / 2, pause))  # noqa: S311 - no secret
-    except OSError:
-        return None
-    finally:
-        if not is_ours:
-            os.close(file)
-    return file

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.frozen import dataclass
-from omnigraph.schema.types import INTEGERS, STRING, ScalarType
+from omnigraph.schema.types import STRING, is_integer
 from omnigraph.write.infer.kinds import InferredColumn, infer_column, with_members
 from omnigraph.write.infer.tables import GivenTable
 
@@ -116,7 +116,7 @@ def _candidates(node: NodeDesign) -> Iterator[str]:
 
 def _is_key(column: InferredColumn) -> bool:
     kind = column.kind
-    fits = kind == STRING or (isinstance(kind, ScalarType) and kind in INTEGERS)
+    fits = kind == STRING or is_integer(kind)
     count = len(column.values)
     return fits and count > 0 and not column.is_nullable and _distinct(column.values) == count
 
@@ -167,7 +167,7 @@ def _pointed(
 
 def _is_within(column: InferredColumn, node: NodeDesign) -> bool:
     kind = column.kind
-    fits = kind == STRING or (isinstance(kind, ScalarType) and kind in INTEGERS)
+    fits = kind == STRING or is_integer(kind)
     if node.ids is None or not fits or column.values.null_count == len(column.values):
         return False
     texts = _texts(column).drop_null()

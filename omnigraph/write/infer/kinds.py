@@ -72,7 +72,8 @@ def infer_column(column: pa.ChunkedArray, *, is_text: bool) -> InferredColumn:
     values = decode(column.combine_chunks())
     if isinstance(values, pa.ChunkedArray):
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
-    if pa.types.is_null(values.type):
+    is_empty_text = is_text and values.null_count == len(values)
+    if pa.types.is_null(values.type) or is_empty_text:
         return InferredColumn(STRING, values.cast(pa.utf8()), "holds no value; taken for text")
     if is_text and pa.types.is_string(values.type):
         return _from_text(values)

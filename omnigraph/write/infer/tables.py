@@ -13,7 +13,7 @@ from omnigraph.data.result import missing_package
 from omnigraph.data.values.soundness import check_sound_table
 from omnigraph.errors import InputError, UnreadableError
 from omnigraph.frozen import dataclass
-from omnigraph.write.load.sources.files import refuse_encoding
+from omnigraph.write.load.sources.files import LONGEST_LINE, refuse_encoding
 from omnigraph.write.load.sources.rows import is_network
 from omnigraph.write.load.sources.spool import is_frame, to_stream
 
@@ -92,6 +92,7 @@ def _parquet(path: Path) -> pa.Table:
 def _csv(path: Path) -> pa.Table:
     """Return the texts of a CSV file; an empty field is null."""
     refuse_encoding(path.read_bytes()[:4], str(path))
+    csv.field_size_limit(LONGEST_LINE)
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, strict=True)
         try:
@@ -169,19 +170,27 @@ def _from_rows(place: str, rows: Iterable[object]) -> pa.Table:
     columns = {}
     for name in names:
         values = [_plain(row.get(name)) for row in every]  # type: ignore[attr-defined]
-        columns[name] = _array(values)
+        try:
+            columns[name] = _array(values)
+        except UnicodeEncodeError:
+            message = f"{place}: '{name}' has half of a surrogate pair, which is invalid Unicode"
+            raise UnreadableError(message) from None
     return pa.table(columns)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return value
 
 
 def _array(values: list[Any]) -> pa.Array:
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        texts = [v if v is None or isinstance(v, str) else json.dumps(v) for v in values]
+        texts = [
+            v if v is None or isinstance(v, str) else json.dumps(v, default=str) for v in values
+        ]
         return pa.array(texts, pa.utf8())
 
 

@@ -1,5 +1,6 @@
 """Load: any number of rows become one commit, or nothing.
 
+keywords  those that loads, merges and new vectors take for who works, and how
 options   the options of a load
 sources   what a user passes to a load, cut into parts that are read as typed rows
 request   the digest of a load in its commit, which tells a repetition from another load

@@ -51,6 +51,7 @@ from omnigraph.write.load.replaced import ReplacedRows
 from omnigraph.write.load.request import LoadRequest, content_of
 from omnigraph.write.load.sources.splits import LoadSource, Split, estimate_rows, splits_of
 from omnigraph.write.load.stage import Stage, StagedSplit, unpack_violations
+from omnigraph.write.unseen import without_rows
 
 # So many bytes of values, addresses or violations come back from all tasks of a job together.
 _HELD_BYTES = 4 << 20
@@ -308,6 +309,8 @@ class _LoadPlanner:
         names = dict.fromkeys(each.name for each in self.splits)
         order = {name: at for at, name in enumerate(names)}
         explained.sort(key=lambda each: (order.get(each.file or "", -1), each.line or 0))
+        if not self.options.shows_rows:
+            explained = list(without_rows(explained))
         self._refuse(explained, len(explained))
 
     def _refuse(self, found: Iterable[Violation], total: int) -> None:

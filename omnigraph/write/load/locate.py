@@ -233,7 +233,7 @@ def _same_id(
     places = stands.lines
     make = partial(Violation, type=type_name, field="id")
     if count > stands.count and image.mode is LoadMode.APPEND:
-        reason = f"there is a {type_name} '{_short(row_id)}' already"
+        reason = f"{type_name} '{_short(row_id)}' exists already"
         yield from _at(places[:1], partial(make, code=Code.EXISTING_KEY, reason=reason))
     if len(places) > 1:
         reason = f"'{_short(row_id)}' is given already {_in(places[0])}"

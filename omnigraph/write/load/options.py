@@ -2,8 +2,6 @@
 
 import os
 from pathlib import Path
-from threading import Event
-from typing import TypedDict
 
 from omnigraph.errors import MOST_VIOLATIONS, InputError
 from omnigraph.frozen import dataclass
@@ -12,41 +10,11 @@ from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.settings import SparkSettings
 from omnigraph.syntax.problems import parse_choice
+from omnigraph.write.load.keywords import LoadKeywords
 from omnigraph.write.load.loaded import LoadMode
 
 SHOWN_VIOLATIONS = 20
 REPORTED_VIOLATIONS = 1_000
-
-
-class LoadKeywords(TypedDict, total=False):
-    """The keywords that `Graph.load` and `Graph.ingest` take."""
-
-    mode: LoadMode | str
-    engine: Engine | str
-    spark: SparkSettings | None
-    shown: int
-    report: str | os.PathLike[str] | None
-    reported: int
-    dry_run: bool
-    always: bool
-    actor: str | None
-    message: str | None
-    operation_id: str | None
-    progress: Progress
-    seconds: float | None
-    bytes: int | None
-    cancelled: Event | None
-
-
-class BulkKeywords(TypedDict, total=False):
-    """The keywords of a merge for its engine and for what it may take."""
-
-    engine: Engine | str
-    spark: SparkSettings | None
-    progress: Progress
-    seconds: float | None
-    bytes: int | None
-    cancelled: Event | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +27,7 @@ class LoadOptions:
     `operation_id` that was used for a load before returns the commit of that time. The `deadline`
     ends a load that has not begun to publish. A load that `embeds_again` brings all rows of a type
     as they are at the commit `expect`, without their vectors, which may be of another model then.
+    Who may not read the branch is not told which of its rows break a rule (`shows_rows`).
     """
 
     mode: LoadMode
@@ -76,6 +45,7 @@ class LoadOptions:
     always: bool = False
     expect: str | None = None
     embeds_again: bool = False
+    shows_rows: bool = True
 
     @property
     def most_kept(self) -> int:

@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from omnigraph.cli import completing
-from omnigraph.errors import UnavailableError
+from omnigraph.cli.program import ended_by_interrupt
+from omnigraph.errors import UnavailableError, hint_install
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -40,7 +41,7 @@ def completion(shell: str) -> None:
 def lsp(schema: str | None, grammar: str | None) -> None:
     """Serve editors over standard input and output, for .gq and .pg files.
 
-    Problems, completion, hover, formatting and declarations; needs pip install omnigraph[lsp].
+    Problems, completion, hover, formatting and declarations; needs pip install 'omnigraph[lsp]'.
     """
     if grammar is not None:
         from omnigraph.query.editor.textmate import grammar_text
@@ -50,6 +51,7 @@ def lsp(schema: str | None, grammar: str | None) -> None:
     try:
         from omnigraph.lsp.server import make_server
     except ImportError as missing:
-        hint = "pip install 'omnigraph[lsp]'"
+        hint = hint_install("lsp")
         raise UnavailableError(f"{missing.name} is not installed", hint=hint) from None
-    make_server(None if schema is None else Path(schema).resolve()).start_io()
+    with ended_by_interrupt():
+        make_server(None if schema is None else Path(schema).resolve()).start_io()

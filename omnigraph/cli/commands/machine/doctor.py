@@ -19,7 +19,8 @@ def doctor(session: Session, **how: Any) -> None:  # noqa: ANN401
     """
     from omnigraph.spark.doctor import diagnose
 
-    uri = None if session.find_address() is None else session.local_uri
+    # The default profile may lead to a server, which has no store here.
+    uri = session.local_uri if session.names_graph else None
     checks = diagnose(spark_settings(session.config, how), uri)
     ok = all(check.ok for check in checks)
     lines = []
@@ -41,7 +42,9 @@ def spark() -> None:
 
 @spark.command("defaults")
 @click.option("--archive", metavar="URI", help="A packed environment that workers unpack.")
-@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable that tasks need.")
+@click.option(
+    "--env", multiple=True, metavar="NAME=VALUE", help="A variable that tasks need; repeatable."
+)
 @click.option(
     "--cores", type=click.IntRange(1), default=2, show_default=True, help="Cores of an executor."
 )

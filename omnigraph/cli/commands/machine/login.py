@@ -16,7 +16,7 @@ from omnigraph.errors import InputError
 def login(server: str, as_json: bool) -> None:
     """Store the token for SERVER, one of ~/.omnigraph/config.yaml.
 
-    The token is asked for, or read from standard input when that is no terminal. It goes to the
+    The token is asked for, or read from standard input when that is not a terminal. It goes to the
     system keyring where the package keyring finds one, and to a file that only you can read
     otherwise. The server is asked whether it takes the token.
     """

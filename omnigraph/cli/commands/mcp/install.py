@@ -13,7 +13,11 @@ from omnigraph.cli.session import json_option
 @click.command()
 @click.option("--client", "client_name", required=True, metavar="NAME", help="Which client.")
 @click.option(
-    "--name", default="omnigraph", show_default=True, help="What the client calls the graph."
+    "--name",
+    metavar="NAME",
+    default="omnigraph",
+    show_default=True,
+    help="What the client calls the graph.",
 )
 @click.option("--yes", is_flag=True, help="Write the entry; without it, only show it.")
 @click.option("--replace", "replaces", is_flag=True, help="Also over another entry of that name.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.commands.mcp.options import ACTOR, BRANCH, READ_ONLY
+from omnigraph.cli.program import ended_by_interrupt
 from omnigraph.cli.session import Session, graph_options
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def serve(
         tokens=tokens,
         run=Clock().ulid().lower(),
     )
-    serve_stdio(desk)
+    with ended_by_interrupt():
+        serve_stdio(desk)
 
 
 def _acting(session: Session, agent: str | None) -> Session:

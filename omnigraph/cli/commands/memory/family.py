@@ -23,7 +23,7 @@ def memory() -> None:
 
 @memory.command()
 @click.argument("question")
-@click.option("--about", multiple=True, metavar="NAME", help="Only about this entity. Repeatable.")
+@click.option("--about", multiple=True, metavar="NAME", help="Only about this entity; repeatable.")
 @click.option("--on", type=_DAY, metavar="DAY", help="What was true then.  [default: today]")
 @click.option(
     "--limit", type=click.IntRange(1, 100), default=10, help="At most so many.  [default: 10]"
@@ -45,7 +45,11 @@ def recall(session: Session, question: str, branch: str | None, **how: Any) -> N
 @memory.command()
 @click.argument("text")
 @click.option(
-    "--about", multiple=True, required=True, metavar="NAME", help="An entity, by id or name."
+    "--about",
+    multiple=True,
+    required=True,
+    metavar="NAME",
+    help="An entity, by id or name; repeatable.",
 )
 @click.option("--source", required=True, metavar="TITLE", help="Where it was said, by id or title.")
 @click.option("--since", type=_DAY, metavar="DAY", help="True from this day on.  [default: today]")
@@ -53,7 +57,10 @@ def recall(session: Session, question: str, branch: str | None, **how: Any) -> N
 @click.option("--attribute", metavar="NAME", help="What has one value at a time.")
 @click.option("--value", metavar="TEXT", help="The value of the attribute.")
 @click.option(
-    "--replaces", multiple=True, metavar="FACT", help="A fact that ends where this one begins."
+    "--replaces",
+    multiple=True,
+    metavar="FACT",
+    help="A fact that ends where this one begins; repeatable.",
 )
 @branch_option
 @_MESSAGE

@@ -17,7 +17,9 @@ _SIDES = ("into", "from")
 _MESSAGE = click.option("--message", metavar="TEXT", help="The message of the commit.")
 _EXPECT = click.option("--expect", metavar="COMMIT", help="Only if the branch still stands there.")
 _OPERATION = click.option(
-    "--operation-id", metavar="ID", help="Sent again with this id, it is done once."
+    "--operation-id",
+    metavar="ID",
+    help="Repeat a request with the same id; it is done once.",
 )
 
 
@@ -37,8 +39,8 @@ def change(
 ) -> None:
     """Run a mutation, as one commit.
 
-    What breaks a rule of the schema is told in full, and then nothing is changed. A change that
-    finds nothing to do makes no commit.
+    What breaks a rule of the schema is reported in full, and then nothing is changed. A change
+    that finds nothing to do makes no commit.
     """
     request = query_request("change", session, how)
     graph = request.session.graph(writing=True)
@@ -71,7 +73,7 @@ def receipt_line(receipt: "Receipt") -> str:
     "--take",
     multiple=True,
     metavar="SIDE|PROPERTY=SIDE",
-    help="Whose values are kept where both have one: into or from.  [default: into]",
+    help="Whose values are kept where both have one: into or from; repeatable.  [default: into]",
 )
 @click.option("--aliases", metavar="PROPERTY", help="A [String] that gets the ids of both.")
 @click.option("--dry-run", is_flag=True, help="Show what would change; no write.")

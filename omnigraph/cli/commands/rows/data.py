@@ -16,14 +16,17 @@ from omnigraph.cli.spark import engine_option, spark_options
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _MODES = ("append", "merge", "replace", "overwrite")
-_DATA_HELP = "JSON lines (also .gz), CSV or Parquet; a glob, a URI, or - for standard input."
+_DATA_HELP = (
+    "JSON lines or CSV, also compressed, Parquet or Arrow; a glob, a URI, or - for standard input; "
+    "repeatable."
+)
 _OPTIONS = (
     click.option(
         "--type",
         "type_name",
         metavar="TYPE",
         shell_complete=completing.types,
-        help="The type of CSV or Parquet rows, or of plain JSON objects.",
+        help="The type of rows of CSV, Parquet or Arrow, or of plain JSON objects.",
     ),
     engine_option,
     click.option("--dry-run", is_flag=True, help="Check everything and commit nothing."),
@@ -55,6 +58,16 @@ def _data_option(*, required: bool) -> Callable[[_Command], _Command]:
     )
 
 
+def _mode_option(default: str) -> Callable[[_Command], _Command]:
+    return click.option(
+        "--mode",
+        type=click.Choice(_MODES),
+        default=default,
+        show_default=True,
+        help="What becomes of rows that exist.",
+    )
+
+
 def _load_options(command: _Command) -> _Command:
     for option in reversed(_OPTIONS):
         command = option(command)
@@ -63,7 +76,7 @@ def _load_options(command: _Command) -> _Command:
 
 @click.command()
 @branch_option
-@click.option("--mode", type=click.Choice(_MODES), default="append", show_default=True)
+@_mode_option("append")
 @_data_option(required=True)
 @_load_options
 @graph_options
@@ -88,8 +101,15 @@ def load(session: Session, branch: str | None, **how: Any) -> None:  # noqa: ANN
     shell_complete=completing.branches,
     help="The branch; made when it is not there.  [default: cli.branch]",
 )
-@click.option("--from", "base", default="main", show_default=True, help="Where a new one starts.")
-@click.option("--mode", type=click.Choice(_MODES), default="merge", show_default=True)
+@click.option(
+    "--from",
+    "base",
+    metavar="BRANCH",
+    default="main",
+    show_default=True,
+    help="Where a new one starts.",
+)
+@_mode_option("merge")
 @_data_option(required=False)
 @follow_options
 @_load_options

@@ -38,13 +38,15 @@ def _selects(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> "
 @click.option("--spec", metavar="FILE", help="A JSON file: dimension, types and model.")
 @click.option("--reembed-all", is_flag=True, help="Make the vectors anew that are there.")
 @click.option("--clean", is_flag=True, help="Remove the vectors instead.")
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only rows of this type.")
+@click.option(
+    "--type", "types", multiple=True, metavar="TYPE", help="Only rows of this type; repeatable."
+)
 @click.option(
     "--select",
     multiple=True,
     callback=_selects,
     metavar="TYPE:FIELD=VALUE",
-    help="Only rows whose field has this value.",
+    help="Only rows whose field has this value; repeatable.",
 )
 @engine_option
 @spark_options

@@ -21,10 +21,21 @@ _FORMATS = ("jsonl", "parquet")
 @target_options
 @types_option
 @click.option(
-    "--table", "tables", multiple=True, metavar="KEY", help="Only this table, such as node:Person."
+    "--table",
+    "tables",
+    multiple=True,
+    metavar="KEY",
+    help="Only this table, such as node:Person; repeatable.",
 )
 @click.option("--output", metavar="FOLDER", help="Write files there; it has to be empty or new.")
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="jsonl", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    default="jsonl",
+    show_default=True,
+    help="What the files hold.",
+)
 @engine_option
 @spark_options
 @graph_options

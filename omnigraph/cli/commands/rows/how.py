@@ -8,7 +8,7 @@ from omnigraph.cli.session import Session
 from omnigraph.errors import InputError
 
 if TYPE_CHECKING:
-    from omnigraph.write.load.options import LoadKeywords
+    from omnigraph.write.load.keywords import LoadKeywords
 
 _TABULAR = (".csv", ".parquet", ".arrow")
 _NAMED = ("mode", "shown", "report", "dry_run", "message")

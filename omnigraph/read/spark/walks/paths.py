@@ -8,6 +8,7 @@ direction, so that the least list is the first path.
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property, reduce
+from math import isinf
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as fn
@@ -17,7 +18,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.query.expr import EntityKind, EntityType, PathPart, path_column
 from omnigraph.query.plan import Path
 from omnigraph.read.execution import Execution
-from omnigraph.read.operators.paths import unusable_weight
+from omnigraph.read.operators.paths import unusable_sum, unusable_weight
 from omnigraph.read.operators.project import object_fields
 from omnigraph.read.reader import Reader
 from omnigraph.read.spark.frames import SnapshotFrames
@@ -79,7 +80,8 @@ def find_paths(
 class _PathFrame:
     """A frame of paths: the ids of both ends as they were searched, of the nodes and the edges.
 
-    The end is the node that was reached; an edge is a struct of its id and its type's number.
+    The end is the node that was reached; an edge is a struct of its id and its type's number, a
+    cost one of the sum of weights and of what floats lose of it.
     """
 
     frame: "DataFrame"
@@ -146,8 +148,10 @@ class _PathSearch:
             reached = self._best(self._step(frontier))
             frontier = self._lighter(reached, best).localCheckpoint(eager=False)
             distance += 1
-            if frontier.isEmpty():
+            heaviest = frontier.agg(fn.max(self.names[4])).collect()[0][0]
+            if heaviest is None:
                 break
+            self._check_sum(heaviest["sum"])
             rest = self._without(best, [frontier])
             best = rest.unionAll(frontier).localCheckpoint(eager=False)
         return best.filter(fn.size(self.names[3]) >= hops.minimum)
@@ -156,7 +160,9 @@ class _PathSearch:
         """Return the path of no edges from each start to itself."""
         node = fn.col(self.starts.columns[0])
         edges = fn.array().cast("array<struct<id:string,type:int>>")
-        first = self.starts.select(node, node, fn.array(node), edges, fn.lit(0.0))
+        first = self.starts.select(
+            node, node, fn.array(node), edges, _cost(fn.lit(0.0), fn.lit(0.0))
+        )
         return first.toDF(*self.names).localCheckpoint(eager=False)
 
     def _step(self, paths: "DataFrame") -> "DataFrame":
@@ -169,7 +175,7 @@ class _PathSearch:
             fn.col(target),
             self._extended(nodes, fn.col(target)),
             self._extended(edges, fn.col(edge)),
-            fn.col(cost) + fn.col(weight),
+            _add_weight(cost, fn.col(weight)),
         ]
         return further.select(columns).toDF(*self.names)
 
@@ -191,7 +197,8 @@ class _PathSearch:
         others = self.frames.names.new_list(3)
         before = known.select(start, end, cost).toDF(*others)
         joined = join(paths, before, [(start, others[0]), (end, others[1])], "left")
-        least = fn.coalesce(fn.col(others[2]), fn.lit(float("inf")))
+        # NaN is more than infinity: a sum that is infinite stays, to be refused.
+        least = fn.coalesce(fn.col(others[2]), _cost(fn.lit(float("nan")), fn.lit(0.0)))
         return joined.filter(fn.col(cost) < least).select(self.names)
 
     def _without(self, paths: "DataFrame", levels: "list[DataFrame]") -> "DataFrame":
@@ -223,6 +230,11 @@ class _PathSearch:
             name = self.path.path.weight
             assert name is not None
             raise ExpressionError([unusable_weight(name, found[0][0])], source=self.source)
+
+    def _check_sum(self, heaviest: float) -> None:
+        name = self.path.path.weight
+        if name is not None and isinf(heaviest):
+            raise ExpressionError([unusable_sum(name)], source=self.source)
 
     @cached_property
     def _edges(self) -> "DataFrame":
@@ -289,3 +301,22 @@ def _add_objects(
 
 def _union(one: "DataFrame", other: "DataFrame") -> "DataFrame":
     return one.unionAll(other)
+
+
+def _cost(total: "Column", rest: "Column") -> "Column":
+    return fn.struct(total.alias("sum"), rest.alias("rest"))
+
+
+def _add_weight(cost: str, weight: "Column") -> "Column":
+    """Return a cost with a weight added, computed as in the engine."""
+    total = fn.col(f"{cost}.sum")
+    rough = total + weight
+    added = rough - total
+    rest = fn.col(f"{cost}.rest") + ((total - (rough - added)) + (weight - added))
+    found = rough + rest
+    # Of an infinite sum, the rest is NaN.
+    is_finite = rough < fn.lit(float("inf"))
+    return _cost(
+        fn.when(is_finite, found).otherwise(rough),
+        fn.when(is_finite, rest - (found - rough)).otherwise(fn.lit(0.0)),
+    )

@@ -1,7 +1,7 @@
 """Fields: the names under which sources may give the columns of a type."""
 
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, column_name
-from omnigraph.schema.types import INTEGERS, ScalarType
+from omnigraph.schema.types import is_integer
 
 # What frames of other tools call the ends of an edge.
 _ENDS = {"from": "src", "source": "src", "src": "src", "to": "dst", "target": "dst", "dst": "dst"}
@@ -25,7 +25,14 @@ def integer_ends(stored: StoredType, catalog: Catalog) -> frozenset[str]:
     return frozenset(column for column, node in ends.items() if _has_integer_key(catalog, node))
 
 
+def end_reason(reason: str, *, is_integer_end: bool) -> str:
+    """Return why a value is not an id, where a whole number would have been one."""
+    if not is_integer_end:
+        return reason
+    return reason.replace("expected String", "expected a whole number or its digits", 1)
+
+
 def _has_integer_key(catalog: Catalog, name: str) -> bool:
     node = catalog.nodes[name]
     kinds = [node.column(each) for each in node.key]
-    return len(kinds) == 1 and isinstance(kinds[0], ScalarType) and kinds[0] in INTEGERS
+    return len(kinds) == 1 and is_integer(kinds[0])

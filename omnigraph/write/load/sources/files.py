@@ -13,7 +13,7 @@ from typing import BinaryIO
 from omnigraph.errors import Code, InputError, UnreadableError, Violation
 from omnigraph.files.bytes import is_there
 from omnigraph.frozen import dataclass
-from omnigraph.storage.store import Store, store_at
+from omnigraph.storage.store import Store, local_path, store_at
 from omnigraph.write.load.sources.packing import HEAD, unpacked
 
 # A line is held and decoded as a whole, which takes many times its size in memory.
@@ -103,7 +103,7 @@ def _files(place: str) -> list[File]:
     scheme, separator, _ = place.partition("://")
     if separator and scheme.lower() != "file":
         return _objects(place)
-    text = store_at(place).root if separator else place
+    text = local_path(place) if separator else place
     if _MAGIC.isdisjoint(text) or is_there(Path(text)):
         return [_local(Path(text), text)]
     matches = sorted(each for each in glob.glob(text, recursive=True) if Path(each).is_file())  # noqa: PTH207 - a pattern may be absolute
@@ -122,7 +122,7 @@ def _local(path: Path, name: str) -> File:
     full = path.absolute()
     if not path.is_file():
         raise UnreadableError(f"'{name}' is not a file", hint="use - to read standard input")
-    return File(name, status.st_size, Store(str(full.parent), is_local=True), full.name)
+    return File(name, status.st_size, store_at(full.parent), full.name)
 
 
 def _objects(place: str) -> list[File]:

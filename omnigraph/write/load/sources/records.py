@@ -33,7 +33,7 @@ from omnigraph.schema.types import (
 )
 from omnigraph.spark.deadline import Deadline
 from omnigraph.syntax.problems import suggest
-from omnigraph.write.load.sources.fields import integer_ends
+from omnigraph.write.load.sources.fields import end_reason, integer_ends
 
 # Groups that cannot be read at once are halved until they are this small.
 _FEW_LINES = 64
@@ -317,7 +317,8 @@ class _RecordShape:
             for row, reason in column.reasons.items():
                 spoilt.add((row, name))
                 shown = field_name(self.stored, name)
-                faults.append(self._bad(kept[row], Code.VALUE_TYPE, reason, shown))
+                why = end_reason(reason, is_integer_end=name in self._integer_ends)
+                faults.append(self._bad(kept[row], Code.VALUE_TYPE, why, shown))
         batch = pa.record_batch(columns, schema=self.columns)
         places, named = np.array(kept, np.int64), _named_in(given_by_row, self.columns.names)
         block.rows.append(RecordRows(self.stored, batch, places, frozenset(spoilt), named))

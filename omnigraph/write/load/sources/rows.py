@@ -55,11 +55,7 @@ def row_lines(rows: Rows, type_name: str | None, catalog: Callable[[], Catalog])
         if stored is None and not ("type" in row or "edge" in row):
             hint = 'set type=, or write {"type": …, "data": {…}}'
             raise InputError("the rows do not name their type", hint=hint)
-        record = row if stored is None else record_of(stored, row)
-        try:
-            yield json.dumps(_plain(record), ensure_ascii=True, default=_refuse).encode() + b"\n"
-        except (TypeError, ValueError) as bad:
-            raise InputError(f"a row cannot be written as JSON: {bad}") from None
+        yield _line(row if stored is None else record_of(stored, row))
 
 
 def record_of(stored: StoredType, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,7 +78,7 @@ def network_lines(graph: Any, catalog: Catalog) -> Iterator[bytes]:  # noqa: ANN
     """
     nodes = {node: _node(node, values, catalog) for node, values in graph.nodes(data=True)}
     for stored, row_id, row in nodes.values():
-        yield _network_line(record_of(stored, row if row_id is None else {**row, "id": row_id}))
+        yield _line(record_of(stored, row if row_id is None else {**row, "id": row_id}))
     keyed = graph.edges(keys=True, data=True) if graph.is_multigraph() else None
     edges = keyed or ((one, other, None, each) for one, other, each in graph.edges(data=True))
     for source, target, key, values in edges:
@@ -91,7 +87,7 @@ def network_lines(graph: Any, catalog: Catalog) -> Iterator[bytes]:  # noqa: ANN
         given = {name: value for name, value in values.items() if name != "type" or _has(edge)}
         own = {"id": key[1]} if _is_named(key, edge) and not edge.key else {}
         row = {"from": _id_of(ends[0], source), "to": _id_of(ends[1], target), **own, **given}
-        yield _network_line(record_of(edge, row))
+        yield _line(record_of(edge, row))
 
 
 def to_records(data: bytes, stored: StoredType) -> bytes:
@@ -181,8 +177,12 @@ def _has(stored: StoredType) -> bool:
     return "type" in stored.properties
 
 
-def _network_line(record: Mapping[str, Any]) -> bytes:
-    return json.dumps(_plain(record), default=_refuse).encode() + b"\n"
+def _line(record: Mapping[str, Any]) -> bytes:
+    """Return a record as a line of JSON."""
+    try:
+        return json.dumps(_plain(record), default=_refuse).encode() + b"\n"
+    except (TypeError, ValueError, OverflowError, RecursionError) as bad:
+        raise InputError(f"a row cannot be written as JSON: {bad}") from None
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON out of whatever Python has
@@ -201,7 +201,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON out of whatever Python has
         case UUID():
             return str(value)
         case Decimal():
-            return int(value) if value == value.to_integral_value() else float(value)
+            is_whole = value.is_finite() and value == value.to_integral_value()
+            return int(value) if is_whole else float(value)
         case list() | tuple() | set() | frozenset():
             return [_plain(each) for each in value]
     to_list = getattr(value, "tolist", None)  # of numpy, scalars and arrays

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeAlias
 from uuid import uuid4
 
 import pyarrow as pa
@@ -40,14 +40,15 @@ class Spool:
         self._deadline = deadline
         self._folder = f"{layout.ASIDE}/{uuid4().hex}"
 
-    def stream(self, stream: BinaryIO, name: str) -> File:
-        """Store all JSON lines of a stream."""
+    def stream(self, stream: BinaryIO | TextIO, name: str) -> File:
+        """Store all JSON lines of a stream of bytes, or of text."""
         path = f"{self._folder}/{uuid4().hex}.jsonl"
         with self._store.objects.writer(path) as file:
             written = _Digested(file)
             while data := stream.read(_BUFFER):
                 self._deadline.check()
-                written.write(data)
+                text = data.encode(errors="surrogatepass") if isinstance(data, str) else data
+                written.write(text)
         return file_in(self._store, path, name, written.digest)
 
     def frame(self, frame: Frame, type_name: str) -> list[LoadSource]:
@@ -166,9 +167,30 @@ def to_stream(frame: Frame) -> pa.RecordBatchReader:
             return scanner.to_reader()
     if type(frame).__module__.startswith("pandas"):
         try:
-            frame = pa.Table.from_pandas(frame, preserve_index=False)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as bad:
+            frame = _from_pandas(frame)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as bad:
             raise InputError(f"the frame cannot be read: {'; '.join(map(str, bad.args))}") from None
     if not hasattr(frame, "__arrow_c_stream__"):
         raise InputError(f"a {type(frame).__name__} is not a frame")
     return pa.RecordBatchReader.from_stream(frame)
+
+
+def _from_pandas(frame: Frame) -> pa.Table:
+    """Return a pandas frame as a table.
+
+    Integers among Python objects are signed to Arrow, also where they only fit U64.
+    """
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except OverflowError:
+        columns = [_from_series(each) for _, each in frame.items()]
+        return pa.table(columns, names=list(map(str, frame.columns)))
+
+
+def _from_series(values: Frame) -> pa.Array:
+    try:
+        return pa.array(values, from_pandas=True)
+    except OverflowError:
+        has_lists = any(hasattr(each, "__len__") for each in values)
+        kind = pa.list_(pa.uint64()) if has_lists else pa.uint64()
+        return pa.array(values, kind, from_pandas=True)

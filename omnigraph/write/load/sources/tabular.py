@@ -20,7 +20,7 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.schema.types import BLOB, DATE, DATETIME, STRING, ValueType, is_text
 from omnigraph.syntax.problems import suggest
-from omnigraph.write.load.sources.fields import column_of
+from omnigraph.write.load.sources.fields import column_of, end_reason
 from omnigraph.write.load.sources.files import LONGEST_LINE, File, refuse_encoding, too_long
 from omnigraph.write.load.sources.records import Block, RecordRows, loose_schema
 
@@ -123,7 +123,7 @@ def typed_blocks(
                 name: _in_digits(each) if name in numbered else each
                 for name, each in zip(columns, batch.columns, strict=True)
             }
-            yield _block(stored, given, np.arange(len(batch)), len(batch))
+            yield _block(stored, given, np.arange(len(batch)), len(batch), numbered)
 
 
 def _in_digits(column: pa.Array) -> pa.Array:
@@ -319,6 +319,7 @@ def _block(
     given: Mapping[str, "pa.Array | list[object]"],
     lines: np.ndarray,
     count: int,
+    numbered: frozenset[str] = frozenset(),
 ) -> Block:
     """Return rows from columns by name; a missing column is null."""
     columns: list[pa.Array] = []
@@ -335,7 +336,8 @@ def _block(
                 break
             spoilt.add((row, name))
             shown, line = field_name(stored, name), int(lines[row])
-            faults.append(_fault(Code.VALUE_TYPE, reason, stored, shown, line))
+            why = end_reason(reason, is_integer_end=name in numbered - {"id"})
+            faults.append(_fault(Code.VALUE_TYPE, why, stored, shown, line))
     named = {
         name: np.zeros(len(lines), bool)
         for name in schema.names
