@@ -19,14 +19,14 @@ shutil.rmtree("memory.omni", ignore_errors=True)
 og.init("memory.omni", schema=Path("memory.pg")).close()
 graph = og.open("memory.omni", queries=Path("memory.gq"))
 main = graph.branch()
-main.load(Path("memory.jsonl"), message="what the first conversation told")
+main.load(Path("memory.jsonl"), message="the first conversation")
 
 # %% Recall is one query: words and meaning, what is joined to the fact, and what is true today.
 print(main.queries["recall"](question="where does Ana work?", on=today))
 
 # %% An agent hears something new, and notes it on a branch of its own.
 graph.create_branch("agent/scribe/2026-11-16")
-agent = graph.branch("agent/scribe/2026-11-16", actor="scribe", message="what the second one told")
+agent = graph.branch("agent/scribe/2026-11-16", actor="scribe", message="the second conversation")
 agent.queries["heard"](slug="chat-2", title="Second conversation", kind="conversation", at=None)
 agent.queries["meet"](slug="mill", name="North Mill", kind="organization", aliases=["the mill"])
 agent.queries["remember"](

@@ -80,7 +80,7 @@ for branch in main review/hires; do
     --branch "$branch" --format table
 done
 
-say "A mutation changes a branch, as one commit. What breaks a rule is told, and nothing is changed."
+say "A mutation changes a branch, as one commit. What breaks a rule is reported, and nothing is changed."
 show omnigraph change people.omni --query people.gq --name hire --branch review/hires \
   --message "Finn draws maps" \
   --params '{"person": "finn", "company": "harbour", "role": "cartographer", "since": "2026-01-05"}'

@@ -50,7 +50,7 @@ except og.MergeConflictsError as clash:
 print(main.merge(review, resolutions="theirs").commit.message)
 print(main.query(queries, "topics").to_pandas())
 
-# %% The whole story as one page that opens offline.
+# %% A page about all of it, which opens offline.
 first = list(main.log())[-2]
 page = graph.report(
     compared={"Since the load": graph.diff(first.id, "main")},

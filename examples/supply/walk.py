@@ -44,7 +44,7 @@ crisis.mutate(queries, "add_offer", supplier="S2", part="TY-010", price=5.2, day
 for change in graph.review(crisis):
     print(change)
 
-# %% It happened: the plan becomes the truth as one commit.
+# %% It happened: the plan is merged, as one commit.
 print(main.merge(crisis, message="Kanda Rubber failed").outcome)
 print(main.query(queries, "offers", number="TY-010").to_pandas())
 
@@ -65,7 +65,7 @@ failed = next(commit for commit in main.log() if commit.message == "Kanda Rubber
 print(main.revert(failed.id).outcome)
 print(main.query(queries, "offers", number="TY-010").to_pandas())
 
-# %% The whole story as one page that opens offline.
+# %% A page about all of it, which opens offline.
 page = graph.report(
     compared={"The plan": graph.diff(failed.parent, failed.id)},
     answered={"Single sources": main.query(queries, "single_source")},
