@@ -4,6 +4,7 @@ import atexit
 import gc
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -87,7 +88,9 @@ def leave() -> None:
 def ended_by_interrupt() -> Iterator[None]:
     """Let Ctrl-C end the process at once within the block.
 
-    A thread that reads standard input cannot be stopped, and Python would wait for it.
+    A thread that reads standard input cannot be stopped, and Python would wait for it. A handler in
+    Python waits for the main thread, which sleeps on where the signal comes just before it sleeps;
+    the wakeup descriptor is written to at any moment, so a thread waits for that.
     """
     before = signal.getsignal(signal.SIGINT)
     is_usual = before is signal.default_int_handler
@@ -95,16 +98,30 @@ def ended_by_interrupt() -> Iterator[None]:
         yield
         return
 
-    def end(*_: object) -> None:
-        try:
-            sys.stderr.write("interrupted\n")
-            sys.stderr.flush()
-        finally:  # also where nobody reads standard error any more
-            atexit._run_exitfuncs()
-            os._exit(INTERRUPTED)
-
-    signal.signal(signal.SIGINT, end)
+    heard, tells = socket.socketpair()
+    tells.settimeout(0)
+    threading.Thread(target=_end_when_interrupted, args=(heard,), daemon=True).start()
+    woken = signal.set_wakeup_fd(tells.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, lambda *_: None)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+        signal.set_wakeup_fd(woken)
+        tells.close()
+
+
+def _end_when_interrupted(heard: socket.socket) -> None:
+    """End the process when an interrupt is heard; return when nobody tells of signals any more."""
+    with heard:
+        while signals := heard.recv(64):
+            if signal.SIGINT in signals:
+                break
+        else:
+            return
+    try:
+        sys.stderr.write("interrupted\n")
+        sys.stderr.flush()
+    finally:  # also where nobody reads standard error any more
+        atexit._run_exitfuncs()
+        os._exit(INTERRUPTED)

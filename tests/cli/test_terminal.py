@@ -474,3 +474,31 @@ def test_ctrl_c_ends_such_a_command_also_where_nobody_reads_standard_error(
         running.wait()
         running.stdin.close()
         running.stdout.close()
+
+
+ASLEEP = """\
+import signal, threading
+from omnigraph.cli.program import ended_by_interrupt
+with ended_by_interrupt():
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    print("asleep", flush=True)
+    threading.Event().wait()
+"""
+
+
+def test_ctrl_c_ends_such_a_command_also_while_its_main_thread_sleeps_through_it() -> None:
+    # As where the signal comes between its last look for signals and its sleep.
+    running = subprocess.Popen(
+        [sys.executable, "-c", ASLEEP], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert running.stdout is not None
+    try:
+        assert running.stdout.readline() == b"asleep\n"
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+        assert told == b"interrupted\n"
+        assert running.returncode == 130
+    finally:
+        running.kill()
+        running.communicate()
