@@ -63,7 +63,9 @@ class Lens:
         if self.table is None:
             return
         wanted = list(dict.fromkeys(["id", *names]))
-        read = [source for name in wanted if (source := self._source(name)) is not None]
+        texts = [text for name in wanted if (text := self._text(name)) is not None]
+        sources = map(self._source, dict.fromkeys([*wanted, *texts]))
+        read = [source for source in sources if source is not None]
         schema = pa.schema([self.schema.field(name) for name in wanted])
         for batch in batches_where(self.table, read, None):
             columns = [self._column(batch, name) for name in wanted]
@@ -75,8 +77,15 @@ class Lens:
             return rows[source]
         otherwise = fill_value(self.stored.properties[name])
         if name in self.past:
-            return self.past[name].values(rows["id"], otherwise)
+            text = self._text(name)
+            texts = None if text is None else self._column(rows, text)
+            return self.past[name].values(rows["id"], otherwise, texts)
         return pa.repeat(otherwise, rows.num_rows)
+
+    def _text(self, name: str) -> str | None:
+        """Return the property whose text decides whether a vector of the past is still right."""
+        item = self.stored.properties[name] if name in self.past else None
+        return None if item is None or item.embed is None else item.embed.source
 
     def _source(self, name: str) -> str | None:
         return name if self.sources is None else self.sources.get(name)

@@ -1,12 +1,14 @@
 """Past: rows and values that older commits have of what the schema of a snapshot dropped."""
 
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import to_array
+from omnigraph.data.values.equality import equal_values
 from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Property, StoredType
 from omnigraph.storage.reading import ADDRESS, Addresses, read_with_addresses, rows_at
@@ -14,6 +16,8 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import TableState
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
+
+Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +32,44 @@ class PastTable:
 
 @dataclass(frozen=True)
 class PastColumn:
-    """The values of a dropped property, found by the ids of rows."""
+    """The values of a dropped property, found by the ids of rows.
+
+    If they are vectors, `text` is the column of the texts that they were made from.
+    """
 
     table: Table
     name: str
+    text: str | None = None
 
-    def values(self, ids: pa.Array | pa.ChunkedArray, otherwise: pa.Scalar) -> pa.Array:
-        """Return the values of some rows; a row that was not there yet has another one."""
+    def values(self, ids: Column, otherwise: pa.Scalar, texts: Column | None = None) -> pa.Array:
+        """Return the values of some rows; a row that was not there yet has another one.
+
+        So has one whose text is not the one that its vector was made from: `texts` are those that
+        the rows have now.
+        """
         places = self._places(ids)
         known = np.flatnonzero(np.asarray(places.is_valid()))
         if not len(known):
             return pa.repeat(otherwise, len(ids))
         addresses = self._rows[1][places.drop_null().to_numpy(zero_copy_only=False)]
-        found = to_array(rows_at(self.table, addresses, [self.name])[self.name])
+        names = [name for name in (self.name, self.text) if name is not None]
+        rows = rows_at(self.table, addresses, names)
+        found = to_array(rows[self.name])
         # The value of a new row stands behind those that were found.
         every = pa.concat_arrays([found, pa.repeat(otherwise, 1).cast(found.type)])
         order = np.full(len(ids), len(found))
         order[known] = np.arange(len(known))
+        if self.text is not None and texts is not None:
+            now = _flat(texts).take(pa.array(known))
+            order[known[~equal_values(to_array(rows[self.text]), now)]] = len(found)
         return every.take(pa.array(order))
 
-    def has(self, ids: pa.Array | pa.ChunkedArray) -> pa.Array:
+    def has(self, ids: Column) -> pa.Array:
         """Return for each row whether it was there."""
         return self._places(ids).is_valid()
 
-    def _places(self, ids: pa.Array | pa.ChunkedArray) -> pa.Array:
-        flat = to_array(ids) if isinstance(ids, pa.ChunkedArray) else ids
-        return pc.index_in(flat, value_set=self._rows[0])
+    def _places(self, ids: Column) -> pa.Array:
+        return pc.index_in(_flat(ids), value_set=self._rows[0])
 
     @cached_property
     def _rows(self) -> tuple[pa.Array, Addresses]:
@@ -79,8 +95,8 @@ class Past:
         found = None if commit is None else self._table(owner, commit)
         if found is None:
             return None
-        names = {each.identity: each.name for each in found.stored.properties.values()}
-        return PastColumn(found.table, names[item.identity])
+        was = {each.identity: each for each in found.stored.properties.values()}[item.identity]
+        return PastColumn(found.table, was.name, None if was.embed is None else was.embed.source)
 
     @cached_property
     def _noted(self) -> dict[tuple[str, str | None], str]:
@@ -97,3 +113,7 @@ class Past:
             return None
         before = repository.pin(commit)
         return PastTable(commit_id, state, before.catalog.by_identity[owner], before.table(owner))
+
+
+def _flat(column: Column) -> pa.Array:
+    return to_array(column) if isinstance(column, pa.ChunkedArray) else column

@@ -1,7 +1,6 @@
 """Tables: a table with the columns and indexes of another version of its type."""
 
 from collections.abc import Mapping
-from functools import partial
 from itertools import groupby
 
 import pyarrow as pa
@@ -47,6 +46,8 @@ def evolve_table(
     table = _arranged(table, kept)
     schema = arrow_schema(after)
     added = [item for item in after.properties.values() if item.identity not in known]
+    # Which vectors come back depends on the texts, so these are filled first.
+    added.sort(key=lambda item: item.embed is not None)
     for is_filled, items in groupby(added, lambda item: not item.nullable or item.name in past):
         if not is_filled:
             table = add_columns(table, [schema.field(item.name) for item in items])
@@ -65,6 +66,13 @@ def _arranged(table: Table, names: Mapping[str, str]) -> Table:
 
 def _filled(table: Table, item: Property, past: PastColumn | None, deadline: Deadline) -> Table:
     otherwise = fill_value(item)
-    values = otherwise if past is None else partial(past.values, otherwise=otherwise)
+    text = None if item.embed is None else item.embed.source
     field = pa.field(item.name, arrow_type(item.type), nullable=item.nullable)
-    return fill_column(table, field, values, deadline.check)
+    if past is None:
+        return fill_column(table, field, otherwise, deadline.check)
+
+    def values(rows: pa.Table) -> pa.Array:
+        return past.values(rows["id"], otherwise, None if text is None else rows[text])
+
+    read = ["id"] if text is None else ["id", text]
+    return fill_column(table, field, values, deadline.check, read)

@@ -1,6 +1,6 @@
 """Evolve: versions of a table with columns arranged anew or added, and without some indexes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -40,12 +40,14 @@ def add_columns(table: Table, fields: Iterable[pa.Field]) -> Table:
 def fill_column(
     table: Table,
     field: pa.Field,
-    values: pa.Scalar | Callable[[pa.Array], pa.Array],
+    values: pa.Scalar | Callable[[pa.Table], pa.Array],
     check: Callable[[], None],
+    read: Sequence[str] = ("id",),
 ) -> Table:
-    """Return the table with one more column, of one value or of the values for ids of its rows.
+    """Return the table with one more column, of one value or of the values for its rows.
 
-    Only this column is written. `check` is called before each fragment, and raises to stop.
+    These are given with the columns to `read`, of which one is the id. Only the new column is
+    written. `check` is called before each fragment, and raises to stop.
     """
     schema = pa.schema([field])
     with report_as(f"cannot add columns to {table.path}"):
@@ -56,8 +58,8 @@ def fill_column(
                 found: _Constant | _Column = _Constant(values, schema)
             else:
                 # Lance calls back from its own threads, on which no table can be read.
-                ids = each.to_table(columns=["id"])["id"].combine_chunks()
-                found = _Column(ids, _stored(values(ids)), schema)
+                rows = each.to_table(columns=list(read))
+                found = _Column(rows["id"].combine_chunks(), _stored(values(rows)), schema)
             fragments.append(each.merge_columns(found.of, columns=["id"])[0])
         reached("column written")
         return table._detached(LanceOperation.Merge(fragments, _widened(table, [field])))
