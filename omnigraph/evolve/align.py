@@ -12,7 +12,7 @@ from omnigraph.evolve.migrate import migrate_tables
 from omnigraph.evolve.outlook import Outlook
 from omnigraph.evolve.past import Past
 from omnigraph.frozen import dataclass
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.schema.combine import combine_schemas
 from omnigraph.schema.printer import print_schema
@@ -55,16 +55,15 @@ def align_sides(
     """
     bases, ours, theirs = sides.bases, sides.ours, sides.theirs
     repository.check_writable()
-    for each in (*bases, ours, theirs):
+    for each in (ours, theirs):
         _refuse_incomplete(_outlook(repository, each, catalog, deadline))
     schema = _digest(repository, catalog, ours, theirs)
     branch = ours.commit.branch
-    own, other, *older = (
-        migrate_tables(repository, each, catalog, branch, deadline)
-        for each in (ours, theirs, *bases)
+    own, other = (
+        migrate_tables(repository, each, catalog, branch, deadline) for each in (ours, theirs)
     )
     return Sides(
-        tuple(_moved(each, catalog, made) for each, made in zip(bases, older, strict=True)),
+        tuple(_aligned_base(repository, each, catalog, branch, deadline) for each in bases),
         _moved(ours, catalog, own),
         _moved(theirs, catalog, other),
         sides.standing,
@@ -75,12 +74,47 @@ def align_sides(
     )
 
 
+def _aligned_base(
+    repository: Repository, base: Snapshot, catalog: Catalog, branch: str, deadline: Deadline
+) -> Snapshot:
+    """Return a base under the schema of both sides; its rows may lack values that this requires.
+
+    No row of a base gets into the result: they are only compared.
+    """
+    outlook = _outlook(repository, base, catalog, deadline)
+    shown = _lenient(outlook) if any(outlook.incomplete()) else catalog
+    return _moved(base, catalog, migrate_tables(repository, base, shown, branch, deadline))
+
+
+def _lenient(outlook: Outlook) -> Catalog:
+    """Return the schema of an outlook, in which what comes back may be null."""
+    catalog = outlook.catalog
+    for stored, item in outlook.demanding():
+        # Of one type, several properties may come back.
+        found = catalog.by_identity[stored.identity]
+        properties = {**found.properties, item.name: replace(item, nullable=True)}
+        if isinstance(found, NodeType):
+            nodes = {**catalog.nodes, found.name: replace(found, properties=properties)}
+            catalog = replace(catalog, nodes=nodes)
+        else:
+            edges = {**catalog.edges, found.name: replace(found, properties=properties)}
+            catalog = replace(catalog, edges=edges)
+    return catalog
+
+
 def _aligned_root(
     repository: Repository, sides: Sides, catalog: Catalog, deadline: Deadline
 ) -> Snapshot | None:
-    """Return where the bases parted; None if a row there has no value that the schema requires."""
+    """Return where the bases parted.
+
+    None if a row there or of a base has no value that the schema requires: bases are not merged
+    with each other then.
+    """
     root = sides.root
-    if root is None or any(_outlook(repository, root, catalog, deadline).incomplete()):
+    if root is None:
+        return None
+    outlooks = (_outlook(repository, each, catalog, deadline) for each in (root, *sides.bases))
+    if any(any(each.incomplete()) for each in outlooks):
         return None
     branch = sides.ours.commit.branch
     return _moved(root, catalog, migrate_tables(repository, root, catalog, branch, deadline))

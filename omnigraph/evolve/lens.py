@@ -53,7 +53,9 @@ class Lens:
         if self.table is None or not len(addresses):
             return self.schema.empty_table()
         if self.sources is None:
-            return rows_at(self.table, addresses, self.schema.names)
+            found = rows_at(self.table, addresses, self.schema.names)
+            # The table of a merge base may allow nulls that the schema does not.
+            return pa.Table.from_arrays(found.columns, schema=self.schema)
         found = rows_at(self.table, addresses, list(self.sources.values()))
         columns = [self._column(found, name) for name in self.schema.names]
         return pa.Table.from_arrays(columns, schema=self.schema)

@@ -12,7 +12,7 @@ from omnigraph.evolve.constraints import without_values
 from omnigraph.evolve.lens import Lens, lens
 from omnigraph.evolve.past import Past
 from omnigraph.frozen import dataclass
-from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
+from omnigraph.schema.catalog import Catalog, EdgeType, Property, StoredType
 from omnigraph.schema.migration import plan_schema_migration
 from omnigraph.schema.steps import MigrationStep, RestoreProperty
 from omnigraph.spark.deadline import Deadline
@@ -38,6 +38,11 @@ class Outlook:
 
     def incomplete(self) -> Iterator[Violation]:
         """Yield the rows without a value of a required property that comes back."""
+        for stored, item in self.demanding():
+            yield from without_values(self.rows(stored), item, self.deadline)
+
+    def demanding(self) -> Iterator[tuple[StoredType, Property]]:
+        """Yield the required properties that come back, each with its type."""
         for step in self.steps:
             stored = None
             if isinstance(step, RestoreProperty):
@@ -45,7 +50,7 @@ class Outlook:
             if isinstance(step, RestoreProperty) and stored is not None:
                 item = stored.properties[step.property_name]
                 if not item.nullable and item.default is None:
-                    yield from without_values(self.rows(stored), item, self.deadline)
+                    yield stored, item
 
     def rows(self, stored: StoredType) -> Lens:
         """Return the rows of a type; of one that comes back, also edges that lead nowhere now."""

@@ -3,9 +3,18 @@
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.errors import InputError, SchemaConflictError
+from omnigraph.errors import (
+    InputError,
+    MergeConflictsError,
+    SchemaConflictError,
+    ViolationsError,
+)
+from omnigraph.merge.conflict import ConflictKind
+from omnigraph.merge.merge import merge as run_merge
+from omnigraph.merge.options import MergeOptions
 from tests.evolution.test_drops import NO_AGE, NO_CITY, NO_RULES, PERSON, change, dropped
 from tests.evolution.town import PEOPLE, SCHEMA, edited, rows
+from tests.merging.nursery import IN_PARTS
 
 NO_MOOD = edited(("  mood: enum(glad, sad)?\n", ""))
 AGES = list(range(PEOPLE))
@@ -199,3 +208,84 @@ def test_a_required_property_does_not_come_back_over_rows_without_it(graph: Grap
 
     with pytest.raises(SchemaConflictError, match="rank"):
         graph.merge("draft")
+
+
+NEEDED = edited(("score: F64?", "score: F64?  rank: I32"))
+
+
+@pytest.fixture
+def lacking(graph: Graph) -> Graph:
+    """A town whose branch restored a required property that x, which both deleted, had not."""
+    graph.apply_schema(NEEDED.replace("rank: I32", "rank: I32 @default(1)"))
+    dropped(graph, SCHEMA)
+    change(graph, 'insert Person { name: "x" }')
+    graph.create_branch("draft")
+    for branch in ("main", "draft"):
+        change(graph, 'delete Person where name = "x"', branch)
+    graph.apply_schema(NEEDED, "draft")
+    change(graph, 'update Person set { rank: 2 } where name = "p03"', "draft")
+    change(graph, 'update Person set { mood: "sad" } where name = "p03"')
+    return graph
+
+
+@pytest.mark.parametrize("how", [MergeOptions(), MergeOptions(bulk=IN_PARTS)])
+@pytest.mark.parametrize(("source", "target"), [("draft", "main"), ("main", "draft")])
+def test_a_required_property_comes_back_although_only_the_base_has_rows_without_it(
+    lacking: Graph, source: str, target: str, how: MergeOptions
+) -> None:
+    run_merge(lacking.repository, source, target, how)
+
+    found = {row["id"]: (row["rank"], row["mood"]) for row in rows(lacking, PERSON, target)}
+    assert found.pop("p03") == (2, "sad")
+    assert set(found.values()) == {(1, "glad")}
+    assert "x" not in found
+    assert lacking.fsck().is_sound
+    with pytest.raises(ViolationsError):
+        lacking.load([{"name": "y"}], type="Person", branch=target, engine="inline")
+
+
+@pytest.mark.parametrize("how", [MergeOptions(), MergeOptions(bulk=IN_PARTS)])
+def test_a_row_that_only_the_base_lacks_a_value_for_still_conflicts(
+    lacking: Graph, how: MergeOptions
+) -> None:
+    change(lacking, 'insert Person { name: "x", rank: 4 }', "draft")
+
+    with pytest.raises(MergeConflictsError) as refused:
+        run_merge(lacking.repository, "draft", "main", how)
+
+    assert [(each.row_id, each.kind) for each in refused.value.conflicts] == [
+        ("x", ConflictKind.DELETE_VS_UPDATE)
+    ]
+
+
+@pytest.mark.parametrize("is_in_both", [True, False])
+def test_after_a_criss_cross_bases_may_have_rows_without_a_value(
+    graph: Graph, is_in_both: bool
+) -> None:
+    graph.apply_schema(NEEDED.replace("rank: I32", "rank: I32 @default(1)"))
+    dropped(graph, SCHEMA)
+    if is_in_both:
+        change(graph, 'insert Person { name: "x" }')
+    graph.create_branch("draft")
+    if not is_in_both:
+        change(graph, 'insert Person { name: "x" }')
+    change(graph, 'update Person set { bio: "ours" } where name = "p01"')
+    change(graph, 'update Person set { bio: "theirs" } where name = "p02"', "draft")
+    ours, theirs = (graph.snapshot(branch).commit.id for branch in ("main", "draft"))
+    graph.merge(theirs)
+    graph.merge(ours, "draft")
+    for branch in ("main", "draft"):
+        change(graph, 'delete Person where name = "x"', branch)
+    graph.apply_schema(NEEDED, "draft")
+    change(graph, 'update Person set { rank: 2 } where name = "p01"', "draft")
+    change(graph, 'insert Person { name: "x", rank: 4 }', "draft")
+
+    with pytest.raises(MergeConflictsError) as refused:
+        graph.merge("draft")
+    assert [each.row_id for each in refused.value.conflicts] == ["x"]
+    change(graph, 'delete Person where name = "x"', "draft")
+    graph.merge("draft")
+
+    found = {row["id"]: (row["rank"], row["bio"]) for row in rows(graph, PERSON)}
+    assert len(found) == PEOPLE
+    assert (found["p01"], found["p02"]) == ((2, "ours"), (1, "theirs"))
