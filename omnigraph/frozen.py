@@ -125,8 +125,9 @@ def _getter(names: list[str]) -> Any:  # noqa: ANN401
         return attrgetter(*names)
     if not names:
         return lambda _: ()
-    # Of one name it would be the value itself; twice, it is a tuple without a step of Python.
-    return attrgetter(*names, *names)
+    # Of one name it would be the value itself; with the class, it is a tuple without a step of
+    # Python. The name twice would double the work at every level of values within values.
+    return attrgetter(*names, "__class__")
 
 
 def _eq(self: Any, other: Any) -> Any:  # noqa: ANN401

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.drawing import draw_table
-from omnigraph.data.values.soundness import check_sound_table
+from omnigraph.data.values.soundness import check_representable, check_sound_table
 from omnigraph.errors import InputError, Json, RemoteError, UnavailableError, hint_install
 from omnigraph.frozen import dataclass
 from omnigraph.html import html_table, notebook_part
@@ -350,7 +350,8 @@ def table_of(stream: bytes) -> pa.Table:
         with pa.ipc.open_stream(stream) as reader:
             table = reader.read_all()
         check_sound_table(table)
-    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as bad:
+        check_representable(chunk for column in table.columns for chunk in column.chunks)
+    except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError, MemoryError) as bad:
         reason = str(bad).partition("\n")[0]
         raise RemoteError(f"the rows of the answer cannot be read: {reason}") from None
     return table

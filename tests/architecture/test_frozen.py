@@ -56,6 +56,33 @@ def test_equal_values_are_equal_and_have_one_hash(dataclass: Maker) -> None:
     assert point_of(1) != point(dataclass)(1)
 
 
+def test_values_within_values_are_compared_and_hashed_once_each() -> None:
+    asked: list[str] = []
+
+    class Inmost:
+        def __eq__(self, other: object) -> bool:
+            asked.append("eq")
+            return isinstance(other, Inmost)
+
+        def __hash__(self) -> int:
+            asked.append("hash")
+            return 1
+
+    @omnigraph.frozen.dataclass(frozen=True, slots=True)
+    class Around:
+        inner: object
+
+    def nested() -> object:
+        value: object = Inmost()
+        for _ in range(10):
+            value = Around(value)
+        return value
+
+    assert nested() == nested()
+    assert isinstance(hash(nested()), int)
+    assert asked == ["eq", "hash"]
+
+
 @both
 def test_it_is_shown_by_its_fields(dataclass: Maker) -> None:
     shown = repr(point(dataclass)(1, names=["a"]))

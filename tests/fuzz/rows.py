@@ -26,7 +26,7 @@ from omnigraph.write.embed.row_filter import RowFilter, Select
 from omnigraph.write.embed.seed import Fields, Spec
 from omnigraph.write.infer.inferred import infer
 from omnigraph.write.load.sources.files import File
-from omnigraph.write.load.sources.records import Block
+from omnigraph.write.load.sources.records import JSON_SPACE, Block
 from omnigraph.write.load.sources.splits import blocks, source_of, splits_of
 from omnigraph.write.load.stage import broken_rules
 from tests.fuzz.corpus import ODD
@@ -175,7 +175,11 @@ def _run_lines(given: Given) -> None:
     """Read JSON lines, and look for lines that are neither a row, nor blank, nor reported."""
     found = _read(given)
     lines = given.data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    left = {at for at, line in enumerate(lines) if (each := line.strip()) and each[:2] != b"//"}
+    left = {
+        at
+        for at, line in enumerate(lines)
+        if (each := line.strip(JSON_SPACE)) and each[:2] != b"//"
+    }
     rows: list[int] = []
     before = 0
     for block in found:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph import OmniGraphError
+from omnigraph import OmniGraphError, compile_query, compile_schema
 from omnigraph.api.client import error_of
 from omnigraph.api.profile import Profile
 from omnigraph.cli.following.lines import Message
@@ -25,6 +25,7 @@ from omnigraph.errors import (
     ConfigError,
     InputError,
     RemoteError,
+    SourceError,
     StorageError,
     UnreadableError,
     ViolationsError,
@@ -194,6 +195,42 @@ def test_names_of_an_answer_that_are_not_utf_8_are_an_error() -> None:
     stream = _stream(pa.table({"a": [{"inner": 1}]})).replace(b"inner", b"\xff\xffner")
 
     assert "cannot be read" in _refused(lambda: result_of("q", stream), RemoteError)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([5, None], pa.duration("ms")),
+        pa.array([1 << 62, None], pa.timestamp("us")),
+        pa.array([1 << 30, None], pa.date32()),
+    ],
+    ids=lambda values: str(values.type),
+)
+@pytest.mark.parametrize("is_list", [False, True])
+def test_values_of_an_answer_that_no_result_holds_are_an_error(
+    values: pa.Array, is_list: bool
+) -> None:
+    ends = pa.array([0, 1, 2], pa.int32())
+    column = pa.ListArray.from_arrays(ends, values) if is_list else values
+
+    message = _refused(lambda: result_of("q", _stream(pa.table({"a": column}))), RemoteError)
+    assert "cannot be read" in message
+
+
+def test_cypher_that_matches_nothing_is_not_translated() -> None:
+    catalog = compile_schema("node Person { slug: String @key }")
+    text = "return [ enum asc node = ? null fuzzy query where 64"
+
+    assert _refused(lambda: compile_query(text, catalog), SourceError)
+
+
+@pytest.mark.parametrize("line", [b"%s\x0b\n", b"\x0c%s\n", b"\x0b\n%s\n"])
+def test_only_what_json_calls_space_may_stand_around_a_line(tmp_path: Path, line: bytes) -> None:
+    record = b'{"type":"Person","data":{"slug":"cy","name":"C"}}'
+    for each in (record, record.replace(b"{", b"{ ", 1)):
+        given = Given("a.jsonl", line % each, "Person")
+        for run in (rows._run_lines, rows._run_embed):
+            assert "is not JSON" in _refused(partial(run, given), ViolationsError)
 
 
 def test_an_answer_without_the_costs_of_a_query_is_an_error() -> None:

@@ -27,7 +27,7 @@ _TOKEN = re.compile(
 
 def _of_cypher(text: str) -> str | None:
     read = _clauses(text, _CYPHER_CLAUSE)
-    if read is None or "return" not in read:
+    if read is None or not {"match", "return"} <= read.keys():
         return None
     clauses: list[str] = []
     numbers = count(1)

@@ -14,7 +14,7 @@ from omnigraph.schema.values import BadValue, coerce
 from omnigraph.write.embed.row_filter import RowFilter
 from omnigraph.write.embed.seed import Fields, Spec
 from omnigraph.write.embed.splice import JsonMembers
-from omnigraph.write.load.sources.records import decode_line
+from omnigraph.write.load.sources.records import JSON_SPACE, decode_line
 
 _LARGE = 1e38
 _SHAPE = 'write {"type": …, "data": {…}} or {"edge": …, "from": …, "to": …}'
@@ -83,7 +83,7 @@ class Rewrite:
 
     def step(self, line: bytes, start: int = 0) -> LineStep:
         """Return what happens to a UTF-8 line; a byte order mark may come before `start`."""
-        text = line[start:].strip()
+        text = line[start:].strip(JSON_SPACE)
         if not text or text.startswith(b"//"):
             return KeptLine(line, is_row=False)
         try:

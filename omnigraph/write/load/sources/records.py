@@ -41,6 +41,8 @@ _PARTS = 16
 # Lines that are Python objects at the same time.
 _SLICE_LINES = 16_384
 _SMALLEST_BLOCK = 1 << 16
+# What JSON calls white space; Python's own strips more.
+JSON_SPACE = b" \t\r\n"
 _SHAPE = 'write {"type": …, "data": {…}} or {"edge": …, "from": …, "to": …}'
 
 
@@ -135,14 +137,14 @@ class RecordReader:
                 return
             if name is not None:
                 group = groups.setdefault(name, ([], []))
-                group[0].append(line.strip() + b"\n")
+                group[0].append(line.strip(JSON_SPACE) + b"\n")
                 group[1].append(int(number))
         for name, (found, places) in groups.items():
             yield self._shapes[name], pa.array(found, pa.binary()), np.array(places)
 
     def _name(self, line: bytes, number: int, block: Block) -> str | None:
         """Return the type of a line that is one JSON object; report any other but a blank one."""
-        text = line.strip()
+        text = line.strip(JSON_SPACE)
         if not text or text.startswith(b"//"):
             return None
         name = _type_name(text)

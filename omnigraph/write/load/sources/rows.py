@@ -18,6 +18,7 @@ from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, StoredType, fi
 from omnigraph.syntax.literal import datetime_text
 from omnigraph.syntax.problems import shorten
 from omnigraph.write.load.sources.fields import column_of
+from omnigraph.write.load.sources.records import JSON_SPACE
 
 Rows = Iterable[Mapping[str, Any]]
 _URI = re.compile(r"(?:s3|gs|az|file)://\S+", re.IGNORECASE)
@@ -99,7 +100,7 @@ def to_records(data: bytes, stored: StoredType) -> bytes:
 
 
 def _to_record(line: bytes, stored: StoredType) -> bytes:
-    text = line.strip()
+    text = line.strip(JSON_SPACE)
     if not text or text.startswith(b"//"):
         return line
     try:
