@@ -506,5 +506,14 @@ def test_no_two_agents_share_a_branch(graph: Graph) -> None:
     assert len({own_branch(actor, "r") for actor in alike}) == len(alike)
 
 
+def test_agents_whose_names_differ_in_case_alone_each_have_a_branch(graph: Graph) -> None:
+    alike = ("alice", "Alice", "ALICE", "ß", "ss", "SS", "a.Lock", "a.LOCK", "é", "E\u0301")
+    for actor in alike:
+        graph.create_branch(own_branch(actor, "monday"))
+        graph.create_branch(own_branch("ana", actor))
+    assert own_branch("alice", "monday") == "agent/alice/monday"
+    assert own_branch("Alice", "monday").startswith("agent/Alice-")
+
+
 def test_every_action_of_a_tool_is_one_of_the_policy() -> None:
     assert {each.needs for each in TOOLS} <= {*Action, None}
