@@ -9,6 +9,7 @@ import pytest
 
 from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.errors import StorageError
 from omnigraph.mcp.desk import Desk, ToolCall, own_branch
@@ -393,6 +394,18 @@ def test_what_was_done_can_be_told_undone_and_published(graph: Graph) -> None:
     assert ["side"] in done(desk, "branch_list").rows
     done(desk, "branch_delete", name="side")
     assert ["side"] not in done(desk, "branch_list").rows
+
+
+def test_a_review_into_a_branch_that_the_agent_may_not_read_names_none(graph: Graph) -> None:
+    graph.create_branch("draft")
+    graph.set_review("draft", "open", "look")
+    rule = "{group: readers}, actions: [read], branch_scope: any"
+    text = POLICY.replace(rule, rule.replace("any", "unprotected"))
+    policy = parse_policy("policy.yaml", text.encode())
+    with open_graph(graph.uri, actor="reader", policy=policy) as seen:
+        said = done(desk_of(graph, opened=lambda: seen), "review", branch="draft")
+    assert '"draft" is open' in said.text.splitlines()[0]
+    assert "null is" not in said.text
 
 
 def test_a_branch_is_proposed_and_what_reviewers_say_comes_back(graph: Graph) -> None:
