@@ -122,7 +122,8 @@ def plan(session: DeploymentSession, revision: str | None) -> None:
 def apply(session: DeploymentSession) -> None:
     """Make the graphs, schemas, queries and policies what the files declare.
 
-    Nothing serves before all of it is there. What cannot be done stops it before it begins.
+    They serve once all of them are in place. Anything that cannot be done stops it before it
+    begins.
     """
     from omnigraph.deploy.apply import apply as apply_definition
 
