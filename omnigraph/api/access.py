@@ -30,7 +30,7 @@ from omnigraph.errors import (
     ViolationsError,
 )
 from omnigraph.frozen import dataclass
-from omnigraph.policy.actions import Action, Decider, Request
+from omnigraph.policy.actions import Action, Decider, Request, denied
 from omnigraph.query.stored import NO_QUERIES, StoredQueries
 from omnigraph.storage import layout
 from omnigraph.storage.table import Table
@@ -125,7 +125,8 @@ class Access:
         if self.policy is None:
             return
         name = None if branch is None else self._judged(branch, action)
-        decision = self.policy.decide(self._request(action, name))
+        request = self._request(action, name)
+        decision = self.policy.decide(request)
         told = "allowed" if decision.allowed else "denied"
         asked = {"actor": self.actor, "action": str(action), "branch": name}
         _LOG.info(
@@ -136,7 +137,7 @@ class Access:
             extra={**asked, "decision": told, "rule": decision.rule_id},
         )
         if not decision.allowed:
-            raise DeniedError(self.actor, action, name, hint=decision.hint)
+            raise denied(request, decision)
 
     def check(self, branch: str, action: Action) -> None:
         """Raise unless the actor may do this to a branch, and it is there."""

@@ -4,7 +4,7 @@ import os
 import sys
 import warnings
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -109,7 +109,10 @@ class _Root(click.Group):
         ctx.meta[_WANTS_JSON] = "--json" in args
         if os.environ.get("NO_COLOR"):
             ctx.color = False
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as wrong:
+            self._refuse(ctx, wrong)
 
     def invoke(self, ctx: click.Context) -> object:
         as_json: bool = ctx.meta[_WANTS_JSON]
@@ -119,10 +122,7 @@ class _Root(click.Group):
             show_error(error, as_json=as_json)
             ctx.exit(exit_code(error))
         except click.UsageError as wrong:
-            if not as_json:
-                raise
-            show_usage(wrong)
-            ctx.exit(wrong.exit_code)
+            self._refuse(ctx, wrong)
         except BrokenPipeError:
             raise
         except OSError as failed:
@@ -136,6 +136,17 @@ class _Root(click.Group):
             warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark", RuntimeWarning)
             click.echo("interrupted", err=True)
             ctx.exit(INTERRUPTED)
+
+    def _refuse(self, ctx: click.Context, wrong: click.UsageError) -> NoReturn:
+        """End with a wrong usage; of an option before its command, say where it goes."""
+        is_early = wrong.ctx is not None and isinstance(wrong.ctx.command, click.Group)
+        if isinstance(wrong, click.NoSuchOption) and is_early and not wrong.possibilities:
+            said = f"{wrong.message} Options such as this one go after the command."
+            wrong = click.UsageError(said, wrong.ctx)
+        if not ctx.meta[_WANTS_JSON]:
+            raise wrong
+        show_usage(wrong)
+        ctx.exit(wrong.exit_code)
 
 
 @click.group(

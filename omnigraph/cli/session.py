@@ -170,7 +170,7 @@ class Session(Naming):
         """
         if self.address.is_remote and self.profile is not None and not yes:
             place = f"{self.address.uri} (profile {self.profile.name})"
-            raise click.UsageError(f"{what} at {place} cannot be undone; say --yes to do it")
+            raise click.UsageError(f"{what} at {place} cannot be undone; add --yes to go ahead")
 
     def branch(self, given: str | None, usual: str | None = None) -> str:
         """Return the branch that an option names, or else the one that is usual here."""

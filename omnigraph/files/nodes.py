@@ -7,6 +7,7 @@ from typing import cast
 import yaml
 
 _DEEPEST = 32
+_TOO_LARGE = "a number is too large for an escape or a version of YAML"
 # What is written as an escape, and neither a path nor anything else can hold.
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 
@@ -19,6 +20,10 @@ def compose(text: str, note: Callable[[int, str], None]) -> yaml.Node | None:
     loader = _Loader(text, note)
     try:
         return loader.get_single_node()
+    except (ValueError, OverflowError) as failed:
+        # PyYAML makes numbers of the digits of an escape and of %YAML, and does not check them.
+        mark = loader.get_mark()
+        raise yaml.MarkedYAMLError(problem=_TOO_LARGE, problem_mark=mark) from failed
     finally:
         loader.dispose()
 

@@ -113,7 +113,7 @@ def find_client(name: str) -> ClientFile:
     found = next((each for each in CLIENTS if each.name == name), None)
     if found is None:
         known = [each.name for each in CLIENTS]
-        hint = suggest(name, known) or f"known are {', '.join(known)}"
+        hint = suggest(name, known) or f"the clients are {', '.join(known)}"
         raise InputError(f"no client '{name}'", hint=hint)
     return found
 

@@ -37,10 +37,13 @@ def own_branch(actor: str | None, run: str) -> str:
 
 
 def _part(name: str) -> str:
-    """Return a name as a part of a branch's; a changed one has what tells it from others."""
+    """Return a name as a part of a branch's.
+
+    One that is changed, or with which others differ in case alone, has what tells it from others.
+    """
     whole = _NO_PART.sub("-", name).strip(".-")
     part = whole.encode()[:_LONGEST_BYTES].decode(errors="ignore")
-    if part == name:
+    if part == name == fold(name):
         return name
     mark = sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
     return f"{part}-{mark}" if part else mark

@@ -55,8 +55,8 @@ def review(call: ToolCall, given: ReviewArguments) -> str:
         about: Json = None if each.entity is None else each.entity.to_json()
         state = None if each.state is None else str(each.state)
         page.add([time_text(each.at), each.actor_id, state, each.message, about, each.head])
-    into = to_line(found.into)
-    return page.text("events", note=f"; {to_line(branch)} into {into} is {found.state}")
+    into = "" if found.into is None else f" into {to_line(found.into)}"
+    return page.text("events", note=f"; {to_line(branch)}{into} is {found.state}")
 
 
 TOOLS = (

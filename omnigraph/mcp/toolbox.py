@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from omnigraph.errors import DeniedError, InputError, OmniGraphError, ReadOnlyError
+from omnigraph.errors import InputError, OmniGraphError, ReadOnlyError
 from omnigraph.frozen import dataclass
 from omnigraph.mcp import finding, proposing, reading, remembering, reviewing, stored, writing
 from omnigraph.mcp.desk import Desk, ToolCall
@@ -60,8 +60,8 @@ def _find(desk: Desk, name: str, given: Mapping[str, Any]) -> Tool:
             raise InputError(f"no tool '{name}'", hint=suggest(name, known) or _LISTED)
     if desk.is_read_only and tool.writes:
         raise ReadOnlyError(f"'{name}' changes the graph, which is open for reading only")
-    if not desk.may(tool.needs):
-        raise DeniedError(desk.rights.actor, str(tool.needs))
+    if tool.needs is not None and not desk.may(tool.needs):
+        raise desk.rights.denied(tool.needs)
     return tool
 
 

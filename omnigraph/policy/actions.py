@@ -4,6 +4,7 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Protocol
 
+from omnigraph.errors import DeniedError
 from omnigraph.frozen import dataclass
 
 
@@ -73,6 +74,17 @@ class Decision:
     reason: str
     message: str | None = None
     hint: str | None = None
+
+
+def denied(request: Request, decision: Decision) -> DeniedError:
+    """Return the error for who asked for what is not allowed."""
+    return DeniedError(
+        request.actor,
+        request.action,
+        request.target_branch or request.branch,
+        message=decision.message,
+        hint=decision.hint,
+    )
 
 
 class Decider(Protocol):

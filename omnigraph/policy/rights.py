@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Self
 
-from omnigraph.errors import Json
+from omnigraph.errors import DeniedError, Json
 from omnigraph.frozen import dataclass
 from omnigraph.policy.actions import Action, Decider, Request
 
@@ -14,13 +14,20 @@ _MAIN = "main"
 class Rights:
     """What an actor may do: `actions` on at least one branch, `on_main` on that one.
 
-    Without a policy everything is allowed.
+    Without a policy everything is allowed. `message` says why not to who is denied something, and
+    `hint` what to do about it, where no policy decided.
     """
 
     actor: str | None
     has_policy: bool
     actions: frozenset[Action]
     on_main: frozenset[Action]
+    message: str | None = None
+    hint: str | None = None
+
+    def denied(self, action: Action) -> DeniedError:
+        """Return the error for an action that is allowed on no branch."""
+        return DeniedError(self.actor, str(action), message=self.message, hint=self.hint)
 
     def to_json(self) -> dict[str, Json]:
         """Return the rights as JSON."""
@@ -29,6 +36,8 @@ class Rights:
             "has_policy": self.has_policy,
             "actions": [str(each) for each in sorted(self.actions)],
             "on_main": [str(each) for each in sorted(self.on_main)],
+            "message": self.message,
+            "hint": self.hint,
         }
 
     @classmethod
@@ -44,6 +53,8 @@ class Rights:
             has_policy=document["has_policy"],
             actions=actions,
             on_main=on_main,
+            message=document.get("message"),
+            hint=document.get("hint"),
         )
 
 
@@ -52,11 +63,16 @@ def rights_of(actor: str | None, policy: Decider | None) -> Rights:
     every = frozenset(Action)
     if policy is None:
         return Rights(actor=actor, has_policy=False, actions=every, on_main=every)
+    actions = frozenset(each for each in every if policy.somewhere(actor, each))
+    refused = min(every - actions, default=None)
+    decision = None if refused is None else policy.decide(Request(actor, refused))
     return Rights(
         actor=actor,
         has_policy=True,
-        actions=frozenset(each for each in every if policy.somewhere(actor, each)),
+        actions=actions,
         on_main=frozenset(each for each in every if _may_on_main(policy, actor, each)),
+        message=None if decision is None else decision.message,
+        hint=None if decision is None else decision.hint,
     )
 
 

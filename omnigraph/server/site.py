@@ -10,7 +10,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.errors import DeniedError, GraphNotFoundError, Json, NotFoundError, OmniGraphError
 from omnigraph.frozen import dataclass
-from omnigraph.policy.actions import Action, Request
+from omnigraph.policy.actions import Action, Request, denied
 from omnigraph.server.access.gate import NotedPolicy
 from omnigraph.server.call import WriteTurns
 from omnigraph.server.idempotency import AnswerLog
@@ -123,8 +123,9 @@ class Site:
         if self.list_policy is None:
             seen = [each for each in self.graphs.values() if each.is_seen_by(actor)]
         else:
-            if not self.list_policy.decide(Request(actor, Action.GRAPH_LIST)).allowed:
-                raise DeniedError(actor, Action.GRAPH_LIST)
+            request = Request(actor, Action.GRAPH_LIST)
+            if not (decision := self.list_policy.decide(request)).allowed:
+                raise denied(request, decision)
             seen = list(self.graphs.values())
         return {
             "graphs": [

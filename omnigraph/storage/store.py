@@ -19,6 +19,7 @@ from omnigraph.storage.objects import RETRIES, RETRY_SECONDS, WAITS, Objects
 from omnigraph.storage.reach import make_folder, warn_if_open
 
 _REMOTE = ("s3", "gs", "az")
+_USE = "use a path or file://, s3://, gs:// or az://"
 _CLOUDS = ("AWS_", "GOOGLE_", "AZURE_")
 CONNECT_SECONDS = "OMNIGRAPH_STORE_CONNECT_SECONDS"
 REQUEST_SECONDS = "OMNIGRAPH_STORE_REQUEST_SECONDS"
@@ -119,11 +120,10 @@ def store_at(uri: str | os.PathLike[str], environment: Mapping[str, str] | None 
     if not separator or scheme == "file":
         return Store(_without_links(local_path(text)), is_local=True)
     if scheme in ("http", "https"):
-        hint = "a server is reached with its own client, not as a store"
+        hint = f"run it where the graph itself is, and {_USE}; in Python, connect reaches a server"
         raise StoreError(f"{text}: HTTP is not a store", hint=hint)
     if scheme not in _REMOTE:
-        hint = "use a path or file://, s3://, gs:// or az://"
-        raise StoreError(f"{text}: unknown kind of store '{scheme}'", hint=hint)
+        raise StoreError(f"{text}: unknown kind of store '{scheme}'", hint=_USE)
     if not rest.partition("/")[0]:
         raise StoreError(f"{text}: the URI names no bucket", hint=f"write {scheme}://bucket/path")
     root = f"{scheme}://{rest.rstrip('/')}"

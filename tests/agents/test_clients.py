@@ -40,7 +40,7 @@ def test_an_entry_is_shown_and_then_written(client: object, home: Path) -> None:
     words = ("--client", name, "graph", "--read-only", "--actor", "ana")
     shown = install(*words)
     assert shown.exit_code == 0, shown.output
-    assert "say --yes" in shown.output
+    assert "add --yes" in shown.output
     assert files(home.parent) == []
     written = install(*words, "--yes")
     assert written.exit_code == 0, written.output

@@ -1,11 +1,14 @@
 """Rights: an agent needs for a tool what the API needs for the same, on the branch it names."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import connect
+from omnigraph.policy.actions import Action
 from tests.agents.agent import over_http
-from tests.server.serving import Served, serving
+from tests.server.serving import ADD, TOKENS, Served, serving
 
 POLICY = """
 version: 1
@@ -67,3 +70,23 @@ async def test_a_query_is_looked_up_on_the_branch_that_a_call_names(served: Serv
         assert (await agent.done("q_all", branch="open")).rows == [["ana"], ["bob"]]
         assert "no tool 'q_all'" in await agent.refused("q_all", branch="bare")
     served.graph.delete_branch("bare")
+
+
+async def test_an_agent_of_a_server_without_a_policy_is_told_so(tmp_path: Path) -> None:
+    told = "'reader' may only read: this server has no policy"
+    hint = "start the server with --policy FILE"
+    with serving(tmp_path, policy=None) as served:
+        async with over_http(served, "reader") as agent:
+            answers = [
+                await agent.refused("change", query=ADD, params={"slug": "eve"}),
+                await agent.refused("q_add", slug="eve"),
+            ]
+        with connect(f"http://{served.address}", token=TOKENS["reader"]) as graph:
+            rights = graph.rights()
+
+    for answer in answers:
+        assert answer.startswith(f"error[denied]: {told}")
+        assert hint in answer
+    assert str(rights.denied(Action.CHANGE)) == str(rights.denied(Action.ADMIN))
+    assert rights.denied(Action.CHANGE).message == told
+    assert hint in (rights.denied(Action.CHANGE).hint or "")

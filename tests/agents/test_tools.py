@@ -9,6 +9,7 @@ import pytest
 
 from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.errors import StorageError
 from omnigraph.mcp.desk import Desk, ToolCall, own_branch
@@ -395,6 +396,18 @@ def test_what_was_done_can_be_told_undone_and_published(graph: Graph) -> None:
     assert ["side"] not in done(desk, "branch_list").rows
 
 
+def test_a_review_into_a_branch_that_the_agent_may_not_read_names_none(graph: Graph) -> None:
+    graph.create_branch("draft")
+    graph.set_review("draft", "open", "look")
+    rule = "{group: readers}, actions: [read], branch_scope: any"
+    text = POLICY.replace(rule, rule.replace("any", "unprotected"))
+    policy = parse_policy("policy.yaml", text.encode())
+    with open_graph(graph.uri, actor="reader", policy=policy) as seen:
+        said = done(desk_of(graph, opened=lambda: seen), "review", branch="draft")
+    assert '"draft" is open' in said.text.splitlines()[0]
+    assert "null is" not in said.text
+
+
 def test_a_branch_is_proposed_and_what_reviewers_say_comes_back(graph: Graph) -> None:
     desk = desk_of(graph)
     done(desk, "change", query=ADD, params={"slug": "eve"})
@@ -504,6 +517,15 @@ def test_the_branch_of_an_agent_has_a_name_that_branches_may_have(graph: Graph) 
 def test_no_two_agents_share_a_branch(graph: Graph) -> None:
     alike = ("a b", "a-b", "a/b", "x" * 60, "x" * 61, "..", "-", "é", None)
     assert len({own_branch(actor, "r") for actor in alike}) == len(alike)
+
+
+def test_agents_whose_names_differ_in_case_alone_each_have_a_branch(graph: Graph) -> None:
+    alike = ("alice", "Alice", "ALICE", "ß", "ss", "SS", "a.Lock", "a.LOCK", "é", "E\u0301")
+    for actor in alike:
+        graph.create_branch(own_branch(actor, "monday"))
+        graph.create_branch(own_branch("ana", actor))
+    assert own_branch("alice", "monday") == "agent/alice/monday"
+    assert own_branch("Alice", "monday").startswith("agent/Alice-")
 
 
 def test_every_action_of_a_tool_is_one_of_the_policy() -> None:

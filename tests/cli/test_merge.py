@@ -185,6 +185,14 @@ def test_diff_with_what_is_not_there_exits_with_five(run: Run) -> None:
     assert "nowhere" in done.stderr
 
 
+@pytest.mark.parametrize("given", ["g.omni", "s3://bucket/g.omni"])
+def test_a_diff_says_where_a_graph_goes_that_stands_as_a_place(run: Run, given: str) -> None:
+    done = run("diff", "main", given, "--uri", "g.omni")
+
+    assert done.exit_code != 0
+    assert f"two places come before the graph: FROM TO {given}" in done.stderr
+
+
 def test_a_merge_tells_its_outcome_and_its_commit(graph: Graph, run: Run) -> None:
     change(graph, "main", "eve", move("ann", "Ulm"))
     change(graph, "draft", "adam", set_age("ann", 31), 'insert Person { name: "cleo" }')

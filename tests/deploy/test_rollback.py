@@ -89,6 +89,26 @@ def test_a_rollback_deletes_a_graph_once_somebody_approved_of_its_plan(
     assert run("rollback 1").output == "nothing to do; revision 3 serves\n"
 
 
+def test_hints_of_a_deployment_elsewhere_name_its_folder(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    elsewhere = folder.rename(folder.parent / "the brain")
+    of = f"--config {shlex.quote(str(elsewhere))}"
+    assert f"omnigraph cluster apply {of} first" in run(f"status {of}").output
+    assert run(f"apply {of}").exit_code == 0
+    assert f"omnigraph cluster log {of} lists" in run(f"rollback 9 {of}").output
+    write(elsewhere, cluster__yaml=TWO)
+    assert run(f"apply {of}").exit_code == 0
+
+    refused = run(f"rollback 1 {of}")
+
+    assert f"look at omnigraph cluster plan {of} --revision 1, then" in refused.output
+    (command,) = approvals(refused)
+    assert run(command).exit_code == 0
+    assert run(f"rollback 1 {of}").exit_code == 0
+
+
 def test_a_rollback_drops_what_a_schema_got_once_somebody_approved_of_its_plan(
     folder: Path, run: Run
 ) -> None:

@@ -249,3 +249,19 @@ def test_yaml_holds_no_text_that_nothing_can_hold(text: str) -> None:
     data = json.dumps({"a": "x"}).replace("x", text).encode()
 
     assert "a.yaml:1: " in _refused(lambda: parse_yaml("a.yaml", data, ("a",)), ConfigError)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('a: "\\U00110000"\n', 1),
+        ('a: x\nb: ["\\UFFFFFFFF"]\n', 2),
+        (f"# here\n%YAML {'9' * 5000}.1\n---\na: x\n", 2),
+        (f"%YAML 1.{'9' * 5000}\n---\na: x\n", 1),
+    ],
+    ids=["above", "far above", "major", "minor"],
+)
+def test_a_number_of_yaml_that_is_too_large_is_told_with_its_line(text: str, line: int) -> None:
+    told = _refused(lambda: parse_yaml("a.yaml", text.encode(), ("a", "b")), ConfigError)
+
+    assert f"a.yaml:{line}: a number is too large" in told

@@ -7,6 +7,7 @@ import pytest
 
 from omnigraph import errors
 from omnigraph.api.graph import Graph
+from omnigraph.merge.review.record import Review
 from omnigraph.versioning.publish import head_moved
 from tests.policy.world import INSERT, POLICY, READ, World, add, state
 
@@ -398,6 +399,22 @@ def test_a_review_shows_no_commit_of_a_branch_that_may_not_be_read(world: World)
     said = una.comment_review("open", "what became of it?")
     assert made.id not in str(said.to_json())
     assert [each.state for each in hidden] == [each.state for each in shown]
+
+
+def test_a_review_names_no_branch_that_may_not_be_read(world: World) -> None:
+    ann, una = world.graph("ann"), world.graph("una")
+    ann.comment_review("open", "look", into="lab")
+    ann.set_review("open", "open", "for the others", into="vault")
+
+    shown, hidden = ann.review_record("open"), una.review_record("open")
+    said = una.comment_review("open", "where does it go?", into="vault")
+
+    assert shown is not None
+    assert hidden is not None
+    assert (shown.into, [each.into for each in shown]) == ("vault", ["lab", "vault"])
+    assert (hidden.into, [each.into for each in hidden]) == (None, ["lab", None])
+    assert "vault" not in str(said.to_json())
+    assert Review.from_json(hidden.to_json()) == hidden
 
 
 def test_a_handle_notes_its_actor_with_every_change(world: World) -> None:

@@ -17,6 +17,9 @@ _WRITES = [
     ("POST", "/schema/apply", {"schema_source": ""}),
     ("POST", "/runs", {"target_branch": "main"}),
     ("POST", "/optimize", {}),
+    ("POST", "/branches/merge", {"source": "main", "target": "other"}),
+    ("POST", "/revert", {"commit": "01k9", "branch": "main"}),
+    ("POST", "/queries/add", {"params": {"slug": "eve"}}),
 ]
 
 

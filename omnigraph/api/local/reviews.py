@@ -234,12 +234,16 @@ def _with(access: Access, branch: str, event: "ReviewEvent") -> Review:
 
 
 def _shown(access: Access, review: Review | None) -> Review | None:
-    """Return a review without the commits of branches that the actor may not read."""
+    """Return a review without the targets that the actor may not read, and their commits."""
     if review is None:
         return None
-    seen = {into: access.may(Action.READ, into) for into in {each.into for each in review}}
-    events = (each if seen[each.into] else replace(each, commit=None) for each in review)
-    return replace(review, events=tuple(events))
+    targets = {review.into, *(each.into for each in review)}
+    hidden = {into for into in targets if not access.may(Action.READ, into)}
+    events = (
+        replace(each, into=None, commit=None) if each.into in hidden else each for each in review
+    )
+    into = None if review.into in hidden else review.into
+    return replace(review, into=into, events=tuple(events))
 
 
 FUNCTIONS: Functions = {

@@ -52,7 +52,10 @@ class EntityNameShape(Shape, frozen=True, kw_only=True):
 
 
 class ReviewEventShape(Shape, frozen=True, kw_only=True):
-    """A comment, or a state that a review was given; `head` is the commit it was said about."""
+    """A comment, or a state that a review was given; `head` is the commit it was said about.
+
+    `into` and `commit`, the merge, are null for whoever may not read the branch `into`.
+    """
 
     id: str
     at: int
@@ -60,17 +63,20 @@ class ReviewEventShape(Shape, frozen=True, kw_only=True):
     kind: Literal["state", "comment"]
     state: StateName | None
     message: str | None
-    into: str
+    into: str | None
     head: str
     entity: EntityNameShape | None
     commit: str | None
 
 
 class ReviewShape(Shape, frozen=True, kw_only=True):
-    """The review of a branch; `head` is the commit that its state was said about."""
+    """The review of a branch; `head` is the commit that its state was said about.
+
+    `into` is null for whoever may not read that branch.
+    """
 
     branch: str
-    into: str
+    into: str | None
     state: StateName
     head: str
     events: list[ReviewEventShape]

@@ -5,12 +5,17 @@ from omnigraph.policy.rights import Rights
 
 
 class RightsShape(Shape, frozen=True, kw_only=True):
-    """What an actor may do: on some branch, and on `main`; without a policy, everything."""
+    """What an actor may do: on some branch, and on `main`; without a policy, everything.
+
+    `message` says why nothing else is allowed, where no policy decided that, and `hint` what to do.
+    """
 
     actor_id: str | None
     has_policy: bool
     actions: list[str]
     on_main: list[str]
+    message: str | None
+    hint: str | None
 
 
 class GetRights(Operation[Rights], frozen=True, kw_only=True):

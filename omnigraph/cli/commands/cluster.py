@@ -1,6 +1,9 @@
 """The family `cluster`: many graphs as one deployment: declared, planned, applied, rolled back."""
 
-from collections.abc import Callable
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +17,7 @@ from omnigraph.cli.output import (
     show_either,
 )
 from omnigraph.cli.session import json_option
+from omnigraph.errors import OmniGraphError
 from omnigraph.frozen import dataclass
 
 if TYPE_CHECKING:
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 
 _SIGNS = {"create": "+", "change": "~", "delete": "-"}
 _SHOWN_DIGITS = 12
+_HERE = "."
+_COMMAND = re.compile(r"\bomnigraph cluster \w+")
 _OF_REVISION = click.option(
     "--revision", metavar="REVISION", help="Plan a rollback to this revision, not the files."
 )
@@ -58,7 +64,8 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def with_session(folder: str, actor: str | None, as_json: bool, **rest: object) -> None:
         session = DeploymentSession(folder=Path(folder), actor=actor, as_json=as_json)
-        command(session, **rest)
+        with _commands_of(folder):
+            command(session, **rest)
 
     found: Callable[..., None] = with_session
     for option in (
@@ -68,13 +75,25 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
             "--config",
             "folder",
             metavar="DIR",
-            default=".",
+            default=_HERE,
             shell_complete=completing.folders,
             help="The folder with cluster.yaml.  [default: this folder]",
         ),
     ):
         found = option(found)
     return found
+
+
+@contextmanager
+def _commands_of(folder: str) -> Iterator[None]:
+    """Let the commands that a hint names be about the same folder."""
+    try:
+        yield
+    except OmniGraphError as error:
+        if error.hint is not None and folder != _HERE:
+            named = f" --config {shlex.quote(folder)}"
+            error.hint = _COMMAND.sub(lambda found: found[0] + named, error.hint)
+        raise
 
 
 @click.group()
@@ -122,7 +141,8 @@ def plan(session: DeploymentSession, revision: str | None) -> None:
 def apply(session: DeploymentSession) -> None:
     """Make the graphs, schemas, queries and policies what the files declare.
 
-    Nothing serves before all of it is there. What cannot be done stops it before it begins.
+    They serve once all of them are in place. Anything that cannot be done stops it before it
+    begins.
     """
     from omnigraph.deploy.apply import apply as apply_definition
 

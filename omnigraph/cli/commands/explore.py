@@ -48,7 +48,10 @@ _SETTINGS = (
 @click.argument("text")
 @types_option
 @click.option(
-    "--limit", type=click.IntRange(1, 5_000), default=20, help="At most so many.  [default: 20]"
+    "--limit",
+    type=click.IntRange(1, 5_000),
+    default=20,
+    help="Show at most this many.  [default: 20]",
 )
 @target_options
 @graph_options
@@ -77,9 +80,12 @@ def search(
 @click.option("--edge", metavar="TYPE", help="Show the edges of this type, with their other ends.")
 @click.option("--direction", type=click.Choice(("out", "in")), help="Only those that go this way.")
 @click.option(
-    "--limit", type=click.IntRange(1, 1_000), default=50, help="At most so many.  [default: 50]"
+    "--limit",
+    type=click.IntRange(1, 1_000),
+    default=50,
+    help="Show at most this many.  [default: 50]",
 )
-@click.option("--after", metavar="EDGE", help="Go on behind the edge with this id.")
+@click.option("--after", metavar="EDGE", help="Start after the edge with this id.")
 @target_options
 @graph_options
 def neighbors(

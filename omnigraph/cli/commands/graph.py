@@ -135,8 +135,8 @@ def commit() -> None:
 
 @commit.command("list")
 @branch_option
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many, newest first.")
-@click.option("--after", metavar="COMMIT", help="Go on behind this commit.")
+@click.option("--limit", type=click.IntRange(min=1), help="Show at most this many, newest first.")
+@click.option("--after", metavar="COMMIT", help="Start after this commit.")
 @graph_options
 def list_commits(
     session: Session, branch: str | None, limit: int | None, after: str | None

@@ -11,7 +11,7 @@ from omnigraph.cli.session import Session, branch_option, graph_options, types_o
 
 @click.command()
 @branch_option
-@click.option("--since", metavar="COMMIT", help="Go on behind this commit.")
+@click.option("--since", metavar="COMMIT", help="Start after this commit.")
 @click.option("--follow", "follows", is_flag=True, help="Wait for more, until Ctrl-C.")
 @types_option
 @graph_options

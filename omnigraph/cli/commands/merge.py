@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +20,14 @@ from omnigraph.cli.session import (
     types_option,
 )
 from omnigraph.cli.spark import engine_option, spark_options
-from omnigraph.errors import InputError, MergeConflictsError, conflict_lines
+from omnigraph.errors import (
+    BranchNameError,
+    BranchNotFoundError,
+    InputError,
+    MergeConflictsError,
+    conflict_lines,
+)
+from omnigraph.storage import layout
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 if TYPE_CHECKING:
@@ -59,11 +67,12 @@ def diff(session: Session, old: str, new: str | None, stat: bool, **which: Any) 
     schemas differ in comes first.
     """
     session, places, is_review = _places(session, old, new)
-    graph = session.graph()
-    if is_review:
-        found = graph.review(places[1], into=places[0], **which)
-    else:
-        found = graph.diff(*places, **which)
+    with _say_places_first(session, new):
+        graph = session.graph()
+        if is_review:
+            found = graph.review(places[1], into=places[0], **which)
+        else:
+            found = graph.diff(*places, **which)
     about: Document = found.summary()
     if session.as_json:
         session.show({**about, "changes": [] if stat else list(found.documents())})
@@ -94,6 +103,27 @@ def _places(session: Session, old: str, new: str | None) -> tuple[Session, tuple
     if new is None:
         raise click.UsageError("name two places: FROM TO, or FROM...TO for what TO did")
     return session, (old, new), False
+
+
+@contextmanager
+def _say_places_first(session: Session, new: str | None) -> Iterator[None]:
+    """Say what comes before the graph, where one stands as the second place."""
+    hint = f"two places come before the graph: FROM TO {new}"
+    is_graph = session.word is None and new is not None and _is_graph(new)
+    try:
+        yield
+    except (BranchNameError, BranchNotFoundError) as wrong:
+        if is_graph:
+            wrong.hint = hint
+        raise
+    except click.UsageError:
+        if is_graph and not session.has_graph:
+            raise click.UsageError(hint) from None
+        raise
+
+
+def _is_graph(given: str) -> bool:
+    return "://" in given or Path(given, layout.MANIFEST).is_dir()
 
 
 @click.command()

@@ -47,8 +47,8 @@ def read(
 ) -> None:
     """Run a query.
 
-    Rows are shown as a table on a terminal, and as lines of JSON otherwise; plans and profiles as
-    text, and as JSON when a server tells them. --json is the same as --format json.
+    Rows are shown as a table on a terminal, and as lines of JSON otherwise. Plans and profiles are
+    shown as text, or as JSON if they come from a server. --json is the same as --format json.
     """
     if explains and profiles:
         raise click.UsageError("--explain and --profile exclude each other")

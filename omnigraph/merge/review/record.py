@@ -35,14 +35,17 @@ class ReviewedEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewEvent:
-    """A comment, or a state that a review was given; `head` is the commit it was said about."""
+    """A comment, or a state that a review was given; `head` is the commit it was said about.
+
+    Whoever may not read the branch `into` is not told it, nor the `commit` of the merge.
+    """
 
     id: str
     at: int
     actor_id: str | None
     state: ReviewState | None
     message: str | None
-    into: str
+    into: str | None
     head: str
     entity: ReviewedEntity | None = None
     commit: str | None = None
@@ -80,11 +83,12 @@ class ReviewEvent:
 class Review:
     """The review of a branch: its state, the commit that was said about, and all that was said.
 
-    A branch that moved since stands at another commit than `head`.
+    A branch that moved since stands at another commit than `head`. Whoever may not read the branch
+    `into` is not told it.
     """
 
     branch: str
-    into: str
+    into: str | None
     state: ReviewState
     head: str
     events: tuple[ReviewEvent, ...]

@@ -11,9 +11,9 @@ from pathlib import Path
 from starlette.datastructures import Headers
 
 from omnigraph.api.operation import Audience
-from omnigraph.errors import DeniedError, Json, OmniGraphError
+from omnigraph.errors import Json, OmniGraphError
 from omnigraph.frozen import dataclass
-from omnigraph.policy.actions import Action, Decision, Request
+from omnigraph.policy.actions import Action, Decision, Request, denied
 from omnigraph.policy.readers import ReadersOnly
 from omnigraph.policy.reload import FixedPolicy, ReloadedPolicy
 from omnigraph.query.stored import unknown_query
@@ -138,16 +138,17 @@ class Gate:
         if branch is not None:
             is_target = action.takes_target
             named = {"target_branch": branch} if is_target else {"branch": branch}
-            decision = policy.decide(Request(actor, action, **named))
-            if decision.allowed:
+            request = Request(actor, action, **named)
+            if (decision := policy.decide(request)).allowed:
                 return
         elif actor is not None and any(
             policy.somewhere(actor, each) for each in (action, *route.suffices)
         ):
             return
         else:
-            decision = policy.decide(Request(actor, action))  # for the log, and its hint
-        raise DeniedError(actor, action, branch, message=decision.message, hint=decision.hint)
+            request = Request(actor, action)
+            decision = policy.decide(request)  # for the log, and its hint
+        raise denied(request, decision)
 
     def reload(self) -> None:
         """Read tokens and policy again; what cannot be read leaves the old ones in force."""

@@ -289,7 +289,7 @@ export interface ReviewEvent {
 
 export interface Review {
   branch: string
-  into: string
+  into: string | null
   state: ReviewState
   head: string
   events: ReviewEvent[]

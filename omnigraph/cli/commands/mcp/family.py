@@ -14,9 +14,12 @@ class _Door(click.Group):
         return super().parse_args(ctx, args if is_named else ["serve", *args])
 
 
-@click.group(cls=_Door)
+@click.group(cls=_Door, subcommand_metavar="[GRAPH] | COMMAND [ARGS]...")
 def mcp() -> None:
-    """Let an agent work on a graph by the Model Context Protocol."""
+    """Let an agent work on a graph by the Model Context Protocol.
+
+    `omnigraph mcp GRAPH` serves a graph, and takes the options of serve.
+    """
 
 
 mcp.add_command(serve)

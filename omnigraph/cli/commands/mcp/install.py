@@ -60,7 +60,7 @@ def install(
     done = "written" if yes and not plan.is_there else "there already" if plan.is_there else "shown"
     document = {"client": client.name, "path": str(plan.path), "name": name, "outcome": done}
     more = {
-        "shown": f"say --yes to write this to {plan.path}",
+        "shown": f"add --yes to write this to {plan.path}",
         "written": f"written to {plan.path}",
         "there already": f"{plan.path} has it already",
     }

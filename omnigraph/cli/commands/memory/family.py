@@ -26,7 +26,10 @@ def memory() -> None:
 @click.option("--about", multiple=True, metavar="NAME", help="Only about this entity; repeatable.")
 @click.option("--on", type=_DAY, metavar="DAY", help="What was true then.  [default: today]")
 @click.option(
-    "--limit", type=click.IntRange(1, 100), default=10, help="At most so many.  [default: 10]"
+    "--limit",
+    type=click.IntRange(1, 100),
+    default=10,
+    help="Show at most this many.  [default: 10]",
 )
 @branch_option
 @graph_options
@@ -88,7 +91,10 @@ def remember(session: Session, text: str, branch: str | None, **how: Any) -> Non
 
 @memory.command()
 @click.option(
-    "--limit", type=click.IntRange(1, 1_000), default=50, help="At most so many.  [default: 50]"
+    "--limit",
+    type=click.IntRange(1, 1_000),
+    default=50,
+    help="Show at most this many.  [default: 50]",
 )
 @branch_option
 @graph_options

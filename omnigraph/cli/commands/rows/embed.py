@@ -35,8 +35,10 @@ def _selects(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> "
 @click.option("--seed", metavar="FILE", help="A YAML file with input, output and spec.")
 @click.option("--input", metavar="FILE", help="JSON lines (also .gz), or - for standard input.")
 @click.option("--output", metavar="FILE", help="The file to write (also .gz).")
-@click.option("--spec", metavar="FILE", help="A JSON file: dimension, types and model.")
-@click.option("--reembed-all", is_flag=True, help="Make the vectors anew that are there.")
+@click.option("--spec", metavar="FILE", help="A JSON or YAML file: dimension, types and model.")
+@click.option(
+    "--reembed-all", is_flag=True, help="Also replace the vectors that rows already have."
+)
 @click.option("--clean", is_flag=True, help="Remove the vectors instead.")
 @click.option(
     "--type", "types", multiple=True, metavar="TYPE", help="Only rows of this type; repeatable."

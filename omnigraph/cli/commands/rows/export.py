@@ -49,8 +49,7 @@ def export(
     """Write the rows of a graph.
 
     They go to standard output, as JSON lines: nodes, then edges, by type and by id. With --output
-    they go to files of a folder, which many tasks write at the same time, and --json tells about
-    them.
+    many tasks write them to files in a folder at the same time, and --json prints a summary.
     """
     target = session.to_read(branch, snapshot)
     if output is None:
