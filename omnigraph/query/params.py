@@ -9,6 +9,7 @@ from typing import TypeAlias
 from omnigraph.errors import Code, ParamsError
 from omnigraph.frozen import dataclass
 from omnigraph.query.expr import Collect, ParamRef, Rrf, TextMatch
+from omnigraph.query.parsing.parser import LONE_QUERY
 from omnigraph.query.plan import Limit, Plan
 from omnigraph.query.resolve import MOST_EDITS
 from omnigraph.schema.parsing.type_parser import TypeRef
@@ -30,9 +31,8 @@ def bind_params(plan: Plan, given: Mapping[str, object]) -> dict[str, Value | No
     for name in given:
         if name not in declared:
             hint = problems.nearest(name, declared)
-            problems.report(
-                Code.UNKNOWN_PARAM, None, f"{plan.name} has no parameter '${name}'", hint
-            )
+            message = f"{_named(plan)} has no parameter '${name}'"
+            problems.report(Code.UNKNOWN_PARAM, None, message, hint)
     bound: dict[str, Value | None] = {}
     for name, kind in declared.items():
         value = given.get(name)
@@ -43,13 +43,17 @@ def bind_params(plan: Plan, given: Mapping[str, object]) -> dict[str, Value | No
         elif name in given:
             problems.report(Code.NULL_PARAM, None, f"'${name}' is {kind} and cannot be null")
         else:
-            hint = f"{plan.name} needs a value of type {kind}"
+            hint = f"{_named(plan)} needs a value of type {kind}"
             problems.report(Code.MISSING_PARAM, None, f"'${name}' is missing", hint)
     if counts:
         _check_bounds(counts, bound, problems)
     if problems.total:
         raise ParamsError(problems.items, total=problems.total)
     return bound
+
+
+def _named(plan: Plan) -> str:
+    return "the query" if plan.name == LONE_QUERY else f"query '{plan.name}'"
 
 
 def params_of_texts(plan: Plan, texts: Mapping[str, str]) -> dict[str, object]:

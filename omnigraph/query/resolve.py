@@ -1,6 +1,6 @@
 """Resolve: resolves the names in values and predicates, and types them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from datetime import date, datetime
 from itertools import chain
@@ -23,7 +23,14 @@ from omnigraph.query.comparing import (
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.functions import FUNCTIONS, negative_type, operation_type
 from omnigraph.query.parsing import ast
-from omnigraph.query.parsing.value_parser import AGGREGATES, PATH_PARTS, RANKINGS, TEXT_FUNCTIONS
+from omnigraph.query.parsing.foreign import CONDITION_FORM, TEXT_WORDS
+from omnigraph.query.parsing.value_parser import (
+    AGGREGATES,
+    CONDITION_WORDS,
+    PATH_PARTS,
+    RANKINGS,
+    TEXT_FUNCTIONS,
+)
 from omnigraph.schema.catalog import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Catalog, StoredType
 from omnigraph.schema.parsing.type_parser import TypeRef
 from omnigraph.schema.types import (
@@ -293,6 +300,13 @@ class ExpressionResolver:
         shown = [name for name in names if _is_shown(property_type(bound, name, self.catalog))]
         return [ast.PropertyAccess(node.variable, Name(name, node.span)) for name in shown]
 
+    def _alias_hint(self, word: str, aliases: Iterable[str]) -> str | None:
+        """Return the nearest alias; the words of a condition among columns read as aliases."""
+        if word in CONDITION_WORDS:
+            return CONDITION_FORM
+        general = CONDITION_FORM if word in TEXT_WORDS else None
+        return self.problems.nearest(word, aliases) or general
+
     def _name(self, node: Name) -> expr.Expr:
         if self.row is not None:
             return self._row_property(node, self.row)
@@ -303,7 +317,7 @@ class ExpressionResolver:
             self._fail(Code.UNKNOWN_ALIAS, node.span, message, hint)
         found = self.aliases.get(node.text)
         if found is None:
-            hint = self._owned(node.text) or self.problems.nearest(node.text, self.aliases)
+            hint = self._owned(node.text) or self._alias_hint(node.text, self.aliases)
             self._fail(Code.UNKNOWN_ALIAS, node.span, f"unknown alias '{node.text}'", hint)
         if isinstance(found, expr.Collect | expr.PathPart):
             message = f"'{node.text}' is a list that the query makes, and is only shown"

@@ -1,9 +1,9 @@
 """Cursor: a position in the tokens of a text, with look-ahead; both parsers extend it."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NoReturn, TypeVar
+from typing import ClassVar, NoReturn, TypeVar
 
 from omnigraph.errors import Code
 from omnigraph.span import Source, Span
@@ -28,12 +28,15 @@ class Unparsable(Exception):
 class Cursor:
     """A position in the tokens of a source, with the rules that both languages share."""
 
+    # What to write instead of characters that are no part of the language.
+    foreign_signs: ClassVar[Mapping[str, str]] = {}
+
     def __init__(self, source: Source, problems: Problems, syntax: Code, cap: Code) -> None:
         self.problems = problems
         self._source = source
         self._syntax = syntax
         self._cap = cap
-        self._tokens = tokenize(source, syntax, problems)
+        self._tokens = tokenize(source, syntax, problems, self.foreign_signs)
         self._at = 0
         self._depth = 0
 

@@ -1,6 +1,7 @@
 """Lexer: text to tokens, the same for both languages."""
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from omnigraph.errors import Code
@@ -48,8 +49,13 @@ class Token(NamedTuple):
         return f"'{self.text}'" if len(self.text) <= 40 else f"'{self.text[:37]}…'"
 
 
-def tokenize(source: Source, code: Code, problems: Problems) -> list[Token]:
-    """Split a source into tokens, the last of kind `end`; report characters that start none."""
+def tokenize(
+    source: Source, code: Code, problems: Problems, hints: Mapping[str, str] | None = None
+) -> list[Token]:
+    """Split a source into tokens, the last of kind `end`; report characters that start none.
+
+    `hints` say what to write instead of some of these characters.
+    """
     tokens: list[Token] = []
     for match in _TOKEN.finditer(source.text):
         kind = match.lastgroup
@@ -58,7 +64,7 @@ def tokenize(source: Source, code: Code, problems: Problems) -> list[Token]:
         text = match.group()
         start, end = match.span()
         if kind == "bad":
-            if not _report_bad(source.text, start, code, problems):
+            if not _report_bad(source.text, start, code, problems, hints or {}):
                 break
         elif kind == "single":
             problems.report(code, Span(start, end), "unexpected single quotes", _double(text))
@@ -97,7 +103,9 @@ def pieces_of(text: str) -> list[Piece]:
     return found
 
 
-def _report_bad(text: str, start: int, code: Code, problems: Problems) -> bool:
+def _report_bad(
+    text: str, start: int, code: Code, problems: Problems, hints: Mapping[str, str]
+) -> bool:
     """Report the character at `start`; True when what follows can still be read."""
     char, span = text[start], Span(start, start + 1)
     if char == '"':
@@ -116,7 +124,7 @@ def _report_bad(text: str, start: int, code: Code, problems: Problems) -> bool:
         problems.report(code, span, "unexpected single quote", _double(""))
         return problems.total < MOST_PROBLEMS
     name = f"'{char}'" if char.isprintable() else f"U+{ord(char):04X}"
-    problems.report(code, span, f"unexpected character {name}")
+    problems.report(code, span, f"unexpected character {name}", hints.get(char))
     return problems.total < MOST_PROBLEMS
 
 

@@ -72,6 +72,17 @@ def test_a_column_of_csv_without_a_value_is_text(tmp_path: Path) -> None:
     assert any("holds no value; taken for text" in each for each in people.notes)
 
 
+def test_what_was_tried_for_a_key_is_said(tmp_path: Path) -> None:
+    (tmp_path / "things.csv").write_text("id,name,weight,serial\n1,Ana,1.5,7\n1,Ana,2.5,8\n")
+    (tmp_path / "sizes.csv").write_text("width,height\n1,2\n3,4\n")
+
+    things, sizes = infer(tmp_path / "things.csv"), infer(tmp_path / "sizes.csv")
+
+    tried = "Thing has no key: tried 'id', 'name'; none has a different value in each row"
+    assert tried in things.notes
+    assert "Size has no key: no column is named like one, such as 'id'" in sizes.notes
+
+
 def test_parquet_keeps_its_types(tmp_path: Path) -> None:
     table = pa.table(
         {

@@ -220,4 +220,4 @@ def test_an_argument_of_no_parameter_is_left_for_binding_to_refuse(
     done = run("read", "--alias", "older", "7")
 
     assert done.exit_code == 1
-    assert done.stderr.startswith("error[P2]: older has no parameter '$aeg'")
+    assert done.stderr.startswith("error[P2]: query 'older' has no parameter '$aeg'")

@@ -1,7 +1,11 @@
-"""Foreign: text in the form of Cypher or SQL is recognized by its first words."""
+"""Foreign: what other languages write, and its form in this one.
+
+A text of Cypher or SQL is recognized by its first words; a word or a sign of theirs, or of a
+programming language, where the parser meets it.
+"""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from omnigraph.frozen import dataclass
 from omnigraph.span import Span
@@ -16,6 +20,40 @@ _SQL = re.compile(
 )
 _READ_FORM = "match { $p: Person  $p knows $q  $q.age > 30 } return { $p.name, $q.name } limit 10"
 _WRITE_FORM = 'query add() { insert Person { name: "Ana" } }'
+_EDGE_FORM = "write the name of the edge alone: $a knows $b"
+_TEXTS = 'texts are tested with contains and starts_with: $p.name starts_with "A"'
+HOPS_FORM = "write hops as {2}, {1,3} or {1,}: $a knows{1,3} $b"
+CONDITION_FORM = "write the condition in match, having or where, or return what it compares"
+LIST_FORM = "a list is in brackets: [1, 2]"
+TEXT_WORDS = (
+    *("like", "ilike", "rlike", "glob", "similar", "matches", "regex", "regexp"),
+    *("starts", "startswith", "ends", "endswith", "ends_with"),
+)
+# Signs of other languages that no text of this one has.
+FOREIGN_SIGNS: Mapping[str, str] = {
+    "&": "write and",
+    "!": "write not, or != for inequality",
+    "~": _TEXTS,
+    ";": "remove it",
+}
+# What is written instead of a word, or of a sign after another one.
+_FORMS: Mapping[str, str] = {
+    **dict.fromkeys(TEXT_WORDS, _TEXTS),
+    **dict.fromkeys(("contains", "starts_with", "in", "is"), CONDITION_FORM),
+    "between": "write both comparisons: $p.age >= 1 and $p.age <= 9",
+    "group": "remove it: the columns beside an aggregate are the groups",
+    "order by": "write order { $p.name desc }",
+    "where": "write the condition within match, without where",
+    "offset": "write skip, before limit",
+    "= =": "write = for equality",
+    "= >": "write >=",
+    "= <": "write <=",
+    "< >": "write != for inequality",
+    "[ :": _EDGE_FORM,
+    "->": _EDGE_FORM,
+    "..": HOPS_FORM,
+    "| |": "write or",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +63,14 @@ class Foreign:
     language: str
     span: Span
     instead: str
+
+
+def form_of(before: str, found: str, after: str) -> str | None:
+    """Return what to write instead of a word or a sign, by those around it; None for most."""
+    for text in (found, f"{before} {found}", f"{found} {after}"):
+        if (form := _FORMS.get(text)) is not None:
+            return form
+    return None
 
 
 def recognize(text: str, parses: Callable[[str], bool]) -> Foreign | None:

@@ -4,7 +4,8 @@ Keywords are words that mean something only where the grammar asks for them, so 
 name a property, an edge, a parameter, a query or an alias; a few places look ahead to tell.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from omnigraph.errors import Code
@@ -36,7 +37,8 @@ from omnigraph.query.parsing.ast import (
     Union,
     Update,
 )
-from omnigraph.query.parsing.value_parser import WORD_OPERATORS, ExpressionParser
+from omnigraph.query.parsing.foreign import HOPS_FORM
+from omnigraph.query.parsing.value_parser import WORD_OPERATORS, ExpressionParser, variable_form
 from omnigraph.schema.parsing.type_parser import parse_type
 from omnigraph.span import Source
 from omnigraph.syntax.cursor import Unparsable
@@ -48,6 +50,9 @@ MOST_PARAMS = 1_000
 # The name of a query that is written without one.
 LONE_QUERY = "query"
 _STATEMENTS = ("insert", "replace", "update", "delete")
+_NODE_FORM = "write nodes as $p: Person  $q: Person, and an edge as $p knows $q"
+# Words before another word that are keywords, also where a brace is left out.
+_NO_VARIABLES = ("not", "return", "order", "group", "union")
 _MATCHED = ("insert", "replace", "set")
 
 
@@ -88,7 +93,29 @@ class _PatternParser(ExpressionParser):
                 return self._traversal()
         if self.at_word("where"):
             self.fail_expecting("a clause", "write the condition itself, without where")
+        if self.token.kind in ("word", "(") and (name := self._bare_variable()) is not None:
+            hint = _NODE_FORM if self.at("(") and self.peek(2).kind == ":" else None
+            message = f"expected a clause, found '{name.text}'"
+            self.fail(name.span, message, hint or variable_form(name.text))
         return Filter(self.predicate())
+
+    def _bare_variable(self) -> Token | None:
+        """Return `p` of `p: Person`, `(p:Person)`, `p.name`, `p knows …` and `p <knows> …`."""
+        ahead = 1 if self.at("(") else 0
+        name, follower, third = (self.peek(ahead + each) for each in range(3))
+        if name.kind != "word" or name.text[0].isupper():
+            return None
+        match follower.kind:
+            case ":":
+                is_name = not ahead or third.text[:1].isupper()
+            case "word":
+                is_operator = follower.text in (*WORD_OPERATORS, "is")
+                is_name = not ahead and name.text not in _NO_VARIABLES and not is_operator
+            case "<":
+                is_name = third.kind == "word" and self.peek(ahead + 3).kind == ">"
+            case _:
+                is_name = follower.kind == "."
+        return name if is_name else None
 
     def _at_traversal(self) -> bool:
         """Distinguish a traversal from a predicate that starts with the same variable.
@@ -130,6 +157,8 @@ class _PatternParser(ExpressionParser):
         while self.accept("|"):
             edges.append(self._edge())
         hops = self._hops() if self.at("{") else Hops()
+        if self.at("*"):
+            self.fail_expecting("the variable that the edge leads to", HOPS_FORM)
         target = self.variable("the variable that the edge leads to")
         is_path = self.at_word("as") and self.peek(1).kind == "var"
         return Traversal(
@@ -171,10 +200,12 @@ class _PatternParser(ExpressionParser):
         maximum: int | None = minimum
         if self.accept(","):
             maximum = None if self.at("}") else self._count("the maximum number of hops")
-        end = self.expect("}")
+        end = self.expect("}", hint=HOPS_FORM)
         return Hops(minimum, maximum, start.span.to(end.span))
 
     def _count(self, what: str) -> int:
+        if not self.at("int"):
+            self.fail_expecting(what, HOPS_FORM)
         literal = self.whole(what)
         assert isinstance(literal.value, int)
         return literal.value
@@ -290,8 +321,7 @@ class _QueryParser(_PatternParser):
         )
 
     def _read(self, clauses: tuple[Clause, ...]) -> Read:
-        hint = "write the condition within match, without where"
-        self.expect_word("return", hint if self.at_word("where") else None)
+        self.expect_word("return")
         distinct = self.accept_word("distinct") is not None
         projections = self._projections()
         having = self._having() if self.accept_word("having") else ()
@@ -354,13 +384,25 @@ class _QueryParser(_PatternParser):
             return self._new_row()
         if self.accept_word("update"):
             type_name = self.type_name("the type to update")
-            self.expect_word("set")
-            assignments = self._assignments()
-            return Update(type_name, assignments, self._where())
+            after_set = "write where … after set { … }" if self.at_word("where") else None
+            self.expect_word("set", after_set)
+            with self._row():
+                assignments = self._assignments()
+                return Update(type_name, assignments, self._where())
         if self.accept_word("delete"):
             type_name = self.type_name("the type to delete from")
-            return Delete(type_name, self._where())
+            with self._row():
+                return Delete(type_name, self._where())
         self.fail_expecting("'match', 'insert', 'replace', 'update' or 'delete'")
+
+    @contextmanager
+    def _row(self) -> Iterator[None]:
+        """Take bare names for properties while the block runs."""
+        self.in_row = True
+        try:
+            yield
+        finally:
+            self.in_row = False
 
     def _new_row(self) -> Insert | Replace:
         if self.accept_word("insert"):

@@ -1,7 +1,9 @@
 """Value parser: the values, predicates and orderings of `.gq` text, to their syntax trees."""
 
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
+from omnigraph.errors import Code
 from omnigraph.query.functions import SCALAR_FUNCTIONS
 from omnigraph.query.parsing.ast import (
     AllProperties,
@@ -27,9 +29,15 @@ from omnigraph.query.parsing.ast import (
     Star,
     Variable,
 )
+from omnigraph.query.parsing.foreign import (
+    CONDITION_FORM,
+    FOREIGN_SIGNS,
+    LIST_FORM,
+    form_of,
+)
 from omnigraph.schema.values import BadValue, parse_date, parse_datetime
 from omnigraph.span import Span
-from omnigraph.syntax.cursor import Cursor
+from omnigraph.syntax.cursor import Cursor, Unparsable
 from omnigraph.syntax.lexer import END, Token
 from omnigraph.syntax.literal import Literal, Name
 from omnigraph.syntax.problems import suggest
@@ -47,14 +55,39 @@ _SUMS = ("+", "-")
 _PRODUCTS = ("*", "/", "%")
 _SIGNS = {"=", "!=", "<", "<=", ">", ">="}
 WORD_OPERATORS = {"contains", "starts_with", "in"}
-_SIGN_HINTS = {"=": "write = for equality", ">": "write != for inequality", ",": "remove the comma"}
+CONDITION_WORDS = (*WORD_OPERATORS, "is", "and", "or", "not")
+_BOOL_FORM = "write = true to test a Bool"
+_BINDING_FORM = 'write a node as $p: Person, or as $p: Person { name: "Ana" }'
+_OPERATORS_FORM = "the comparisons are = != < <= > >= contains starts_with in"
+# What can stand after a Bool that is not compared; and what is compared with, after a word.
+_AFTER_BOOL = ("}", ")", ",", "(", "var", "word", END)
+_COMPARED = ("string", "int", "float", "var", "[")
+
+
+def variable_form(name: str) -> str:
+    """Return what to write instead of a name without `$`."""
+    return f"variables and parameters begin with $: write ${name[0].lower()}{name[1:]}"
 
 
 class ExpressionParser(Cursor):
     """The rules for values and predicates."""
 
+    foreign_signs = FOREIGN_SIGNS
     _values = 0
     _operators = 0
+    # Whether bare names are properties of a row, as in an update and a delete.
+    in_row = False
+
+    def fail_expecting(self, what: str, hint: str | None = None) -> NoReturn:
+        """Report what was found where `what` was expected, and the form of what was meant."""
+        super().fail_expecting(what, hint or self._form())
+
+    def _form(self) -> str | None:
+        before = self.peek(-1)
+        if self.at(".") and before.kind == "word" and self.peek(-2).kind != ".":
+            row_form = "write the properties of the row without a variable"
+            return row_form if self.in_row else variable_form(before.text)
+        return form_of(before.text, self.token.text, self.peek(1).text)
 
     def clauses(self) -> tuple[Clause, ...]:
         """Take the clauses of a pattern, in braces."""
@@ -103,12 +136,19 @@ class ExpressionParser(Cursor):
                 inner = self.predicate()
             self.expect(")")
             return inner
-        left = self.expr()
-        is_text = isinstance(left, FunctionCall) and left.function in TEXT_FUNCTIONS
-        if is_text and not self._at_operator() and not self.at_word("is"):
-            assert isinstance(left, FunctionCall)
-            return left
+        left = self._value()
+        if isinstance(left, FunctionCall) and not self._at_operator() and not self.at_word("is"):
+            if left.function in TEXT_FUNCTIONS:
+                return left
+            if left.function in RANKINGS:
+                self._fail_ranking(left)
         return self._comparison(left)
+
+    def _fail_ranking(self, ranking: FunctionCall) -> NoReturn:
+        message = f"{ranking.function} is a ranking and not a condition"
+        hint = "use it in order; in match use search, match_text or fuzzy"
+        self.problems.report(Code.MISUSED_SEARCH, ranking.span, message, hint)
+        raise Unparsable
 
     def _comparison(self, left: Expr) -> Predicate:
         if self.at_word("is"):
@@ -117,15 +157,28 @@ class ExpressionParser(Cursor):
             end = self.expect_word("null", "null is only allowed in 'is null' and 'is not null'")
             return NullTest(left, negated, left.span.to(end.span))
         if not self._at_operator():
-            hint = "write = true to test a Bool" if isinstance(left, PropertyAccess) else None
-            if self.at_word("not"):
-                hint = "write 'not' before the whole comparison"
-            if self.at("->"):
-                hint = "write the name of the edge alone: $a knows $b"
-            self.fail_expecting("a comparison such as '='", hint)
+            self.fail_expecting("a comparison such as '='", self._comparison_hint(left))
         operator = Operator(self.advance().text)
-        right = self.expr()
+        right = self._value()
+        if self.token.kind in _SIGNS:
+            hint = "write two comparisons with 'and' between them"
+            self.fail(self.token.span, "a comparison has two sides", hint)
         return Comparison(left, operator, right, left.span.to(right.span))
+
+    def _comparison_hint(self, left: Expr) -> str | None:
+        """Return what to write where a value is followed by no comparison."""
+        found, after = self.token, self.peek(1)
+        is_property = isinstance(left, PropertyAccess) or (self.in_row and isinstance(left, Name))
+        if found.kind == ":":
+            return "write = for equality" if is_property else _BINDING_FORM
+        if found.kind == "word":
+            if found.text == "not" and after.kind != "{":
+                return "write 'not' before the whole comparison"
+            if (form := self._form()) is not None:
+                return form
+            if after.kind in _COMPARED and found.text not in CONDITION_WORDS:
+                return _OPERATORS_FORM
+        return _BOOL_FORM if is_property and found.kind in _AFTER_BOOL else None
 
     def _at_operator(self) -> bool:
         return self._is_operator(self.token)
@@ -149,6 +202,14 @@ class ExpressionParser(Cursor):
         return is_tested or follower.kind in (*_SUMS, *_PRODUCTS)
 
     def expr(self) -> Expr:
+        """Take a value that is not compared."""
+        value = self._value()
+        if self.token.kind in _SIGNS:
+            message = "a comparison cannot be a column or part of a value"
+            self.fail(self.token.span, message, CONDITION_FORM)
+        return value
+
+    def _value(self) -> Expr:
         """Take a value: products before sums, and from left to right."""
         if self._values == 0:
             self._operators = 0
@@ -205,12 +266,14 @@ class ExpressionParser(Cursor):
             case "word" if self._at_call():
                 return self._call()
             case "word" if token.text == "null":
-                hint = "null is only allowed in 'is null' and 'is not null'"
+                is_tested = self.peek(-1).text in ("is", "not")
+                only = "null is only allowed in 'is null' and 'is not null'"
+                hint = CONDITION_FORM if is_tested else only
                 self.fail(token.span, "null is not allowed here", hint)
             case "word":
                 return self.ident("a value")
             case _:
-                self.fail_expecting("a value", _SIGN_HINTS.get(token.kind))
+                self.fail_expecting("a value", "remove the comma" if token.kind == "," else None)
 
     def _at_call(self) -> bool:
         """Distinguish the calls `count (…)` and `cuont(…)` from `total (…)`, which is a name."""
@@ -221,15 +284,21 @@ class ExpressionParser(Cursor):
         self.advance()
         with self.nested():
             inner = self.expr()
-        self.expect(")")
+        self.expect(")", hint=LIST_FORM if self.at(",") else None)
         return inner
 
     def variable(self, what: str = "a variable") -> Variable:
-        token = self.expect("var", what)
+        token = self.accept("var") or self._fail_variable(what)
         name = token.text[1:]
         if name[0].isupper():
             self.fail(token.span, f"variable '${name}' must start with a lower-case letter")
         return Variable(name, token.span)
+
+    def _fail_variable(self, what: str) -> NoReturn:
+        found, hint = self.token, None
+        if found.kind == "word" and self.peek(1).kind not in ("(", "{"):
+            hint = variable_form(found.text)
+        self.fail_expecting(what, hint)
 
     def _variable_or_access(self) -> Variable | PropertyAccess | AllProperties:
         variable = self.variable()
@@ -309,12 +378,12 @@ class ExpressionParser(Cursor):
     def named_value(self) -> tuple[Name, Expr]:
         """Take a name and its value."""
         name = self.ident("a property")
-        self.expect(":")
+        self.expect(":", hint=f"write {name.text}: and the value" if self.at("=") else None)
         return name, self.expr()
 
     def orderings(self) -> tuple[Ordering, ...]:
         """Take what rows are ordered by, in braces."""
-        self.expect("{")
+        self.expect("{", hint="write order { $p.name desc }")
         return tuple(self.comma_list(self._ordering, "}"))
 
     def _ordering(self) -> Ordering:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from omnigraph.frozen import dataclass
 from omnigraph.schema.types import STRING, is_integer
+from omnigraph.syntax.problems import list_names
 from omnigraph.write.infer.kinds import InferredColumn, infer_column, with_members
 from omnigraph.write.infer.tables import GivenTable
 
@@ -95,10 +96,19 @@ def _node(name: str, columns: dict[str, InferredColumn], made: Design) -> NodeDe
         return node
     node.key = next((each for each in _candidates(node) if _is_key(columns[each])), None)
     if node.key is None:
-        made.notes.append(f"{node.name} has no key: no column has another value in each row")
+        made.notes.append(_no_key(node, [own] if own is not None else []))
     else:
         node.ids = _texts(columns[node.key])
     return node
+
+
+def _no_key(node: NodeDesign, tried: list[str]) -> str:
+    """Return the note about a type without a key, with the columns that were tried for it."""
+    names = list(dict.fromkeys([*tried, *_candidates(node)]))
+    if not names:
+        return f"{node.name} has no key: no column is named like one, such as 'id'"
+    listed = list_names([f"'{name}'" for name in names])
+    return f"{node.name} has no key: tried {listed}; none has a different value in each row"
 
 
 def _candidates(node: NodeDesign) -> Iterator[str]:
