@@ -1,12 +1,14 @@
 """Calls: runs what blocks in threads; a task that is cancelled cancels what it waits for."""
 
 import asyncio
+import math
+import time
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
-from threading import Event, Lock
+from threading import Event, Lock, Timer
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from omnigraph.errors import CancelledError, InputError
@@ -18,6 +20,9 @@ T_co = TypeVar("T_co", covariant=True)
 # So many calls of a graph are on their way at a time; more wait for their turn. A server takes
 # fewer requests of one actor at a time than a program has tasks.
 CONCURRENCY = 32
+# A call that completes waits no longer for its turn once it is cancelled, and as long again for
+# each of its answers. A run is published in less, unless it has very many rows.
+_SECONDS_TO_END = 10.0
 
 _CURRENT: ContextVar["Call | None"] = ContextVar("omnigraph_call", default=None)
 
@@ -26,7 +31,7 @@ class Call:
     """A call on its way: what ends when its task is cancelled.
 
     Engines look at `cancelled`; a request that a server is answering is a future. A call that
-    `completes` begins all the same and breaks off no request, and only engines stop.
+    `completes` begins all the same, and breaks a request off only when it was waited for a while.
     """
 
     def __init__(self) -> None:
@@ -40,21 +45,31 @@ class Call:
         with self._lock:
             self.cancelled.set()
             awaited = self._awaited
-        if awaited is not None and not self.completes:
-            awaited.cancel()
+        if awaited is not None:
+            self._break_off(awaited)
 
     def result(self, future: "Future[T]") -> T:
         """Wait for a future in the thread of the call; raise CancelledError when it is ended."""
         with self._lock:
             self._awaited = future
             is_over = self.cancelled.is_set()
-        if is_over and not self.completes:
-            future.cancel()
+        if is_over:
+            self._break_off(future)
         try:
             return future.result()
         finally:
             with self._lock:
                 self._awaited = None
+
+    def _break_off(self, future: "Future[Any]") -> None:
+        """End a request of a call that was cancelled: at once, or soon if the call completes."""
+        if not self.completes:
+            future.cancel()
+            return
+        timer = Timer(_SECONDS_TO_END, future.cancel)
+        timer.daemon = True
+        timer.start()
+        future.add_done_callback(lambda _: timer.cancel())
 
     def carry(self, work: Callable[[], T]) -> T:
         """Run some work as part of this call."""
@@ -108,7 +123,9 @@ class Calls:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
             call.cancel()
-            if call.completes or not begun.cancel():
+            if call.completes:
+                await _end_of(done, _SECONDS_TO_END)
+            if not begun.cancel():
                 await _end_of(done)
                 done.exception()
             raise
@@ -120,11 +137,12 @@ class Calls:
             await self._connections.aclose()
 
 
-async def _end_of(done: "asyncio.Future[Any]") -> None:
-    """Wait for the end of a call, also when its task is cancelled once more meanwhile."""
-    while not done.done():
+async def _end_of(done: "asyncio.Future[Any]", seconds: float = math.inf) -> None:
+    """Wait so long for the end of a call, also when its task is cancelled once more meanwhile."""
+    end = time.monotonic() + seconds
+    while not done.done() and (left := end - time.monotonic()) > 0:
         with suppress(asyncio.CancelledError):
-            await asyncio.wait([done])
+            await asyncio.wait([done], timeout=None if math.isinf(left) else left)
 
 
 class Pending(Awaitable[T_co]):

@@ -246,8 +246,8 @@ def changes_of(calls: Calls, each: CommitChanges) -> AsyncCommitChanges:
 class AsyncBlock(Generic[T, H]):
     """An `async with` block over one that blocks at its ends; `wrap` is what it hands over.
 
-    Neither end is broken off: what a server began would stay open, and nobody could say whether
-    it was done.
+    Neither end is broken off at once when its task is cancelled: what a server began would stay
+    open, and nobody could say whether it was done. It is waited for a while.
     """
 
     def __init__(

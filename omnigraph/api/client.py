@@ -9,7 +9,7 @@ from weakref import finalize
 
 from omnigraph import errors
 from omnigraph.api.closing import Closing
-from omnigraph.api.operation import ARROW, JSON, LINES
+from omnigraph.api.operation import ARROW, JSON, LINES, TEXT
 from omnigraph.errors import (
     InputError,
     Json,
@@ -40,6 +40,8 @@ _BY_STATUS: Mapping[int, type[OmniGraphError]] = {
     413: errors.InputError,
     501: errors.UnavailableError,
 }
+# What a server answers before it looks at the key of a change: who may not, and too many.
+_BEFORE_THE_KEY = (401, 403, 429)
 # The line with which a server ends an answer that it cannot complete is no longer.
 _LONGEST_LINE = 64 << 10
 
@@ -85,7 +87,9 @@ class Client(Closing):
 
     def get_text(self, path: str) -> str:
         """Return the text at a path."""
-        return self._send("GET", path).content.decode()
+        answer = self._send("GET", path)
+        _check_kind(answer.url, answer.media_type, TEXT)
+        return answer.content.decode()
 
     def ask(self, path: str, body: Json, *, source: Source | None = None) -> Json:
         """Return the answer to a POST that changes nothing; errors quote the source."""
@@ -95,8 +99,7 @@ class Client(Closing):
         """Return the answer to a POST that changes nothing, as an Arrow stream."""
         headers = {"accept": ARROW}
         answer = self._send("POST", path, body=body, headers=headers, source=source)
-        if not answer.media_type.startswith(ARROW):
-            raise _not_ours(answer)
+        _check_kind(answer.url, answer.media_type, ARROW)
         return answer.content
 
     def post(
@@ -127,16 +130,20 @@ class Client(Closing):
         lines: bytes | Iterable[bytes],
         *,
         key: str | None = None,
+        writes: bool = True,
         **query: Field,
     ) -> Json:
-        """Send JSON lines, which may be a stream; what goes with them is in the query."""
-        headers = {"content-type": LINES, **_keyed(key)}
+        """Send JSON lines, which may be a stream; what goes with them is in the query.
+
+        A try that `writes` nothing needs no key.
+        """
+        headers = {"content-type": LINES, **_keyed(key if writes else None)}
         return _json(
-            self._send("POST", path, query=query, content=lines, headers=headers, writes=True)
+            self._send("POST", path, query=query, content=lines, headers=headers, writes=writes)
         )
 
     def download(self, path: str, body: Json) -> Iterator[bytes]:
-        """Yield the answer to a POST that changes nothing, in pieces as they arrive.
+        """Yield the lines that answer a POST that changes nothing, in pieces as they arrive.
 
         An answer that breaks off raises the error that the server told last, or RemoteError.
         """
@@ -147,6 +154,7 @@ class Client(Closing):
                 if not answer.is_success:
                     answer.read()
                     raise error_of(answer.status_code, answer.content, None)
+                _check_kind(str(answer.url), _media_type(answer), LINES)
                 yield from _pieces(answer)
             finally:
                 answer.close()
@@ -279,8 +287,7 @@ def _whole(client: "httpx.Client", request: "httpx.Request") -> _Answer:
         content = b"".join(_pieces(answer))
     finally:
         answer.close()
-    kind = answer.headers.get("content-type", "nothing")
-    return _Answer(str(answer.url), answer.status_code, kind, content)
+    return _Answer(str(answer.url), answer.status_code, _media_type(answer), content)
 
 
 def _whole_again(
@@ -289,7 +296,7 @@ def _whole_again(
     """Send a request once more and return all of its answer.
 
     A change may have been done by the time before, which was `broken` off. That is raised again
-    where the answer says nothing of it, because nobody is there now, or too much is asked for.
+    where nobody is there now, or the answer says nothing of it.
     """
     import httpx
 
@@ -299,9 +306,25 @@ def _whole_again(
         if broken is None:
             raise
         raise broken from None
-    if broken is not None and (answer.status == 429 or answer.status >= 500):
+    if broken is not None and not _tells_of_change(answer):
         raise broken
     return answer
+
+
+def _tells_of_change(answer: _Answer) -> bool:
+    """Whether a server looked for what was done under a key before it gave an answer."""
+    if not answer.is_success:
+        is_late = answer.status not in _BEFORE_THE_KEY and answer.status < 500
+        return is_late and _detail(answer.content) is not None
+    return answer.media_type.startswith(ARROW) or _is_json(answer.content)
+
+
+def _is_json(content: bytes) -> bool:
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _pieces(answer: "httpx.Response") -> Iterator[bytes]:
@@ -329,14 +352,24 @@ def _json(answer: _Answer) -> Json:
     try:
         found: Json = json.loads(answer.content)
     except (ValueError, RecursionError):
-        raise _not_ours(answer) from None
+        raise _not_ours(answer.url, answer.media_type) from None
     return found
 
 
-def _not_ours(answer: _Answer) -> RemoteError:
+def _media_type(answer: "httpx.Response") -> str:
+    found: str = answer.headers.get("content-type", "nothing")
+    return found
+
+
+def _check_kind(url: str, media_type: str, wanted: str) -> None:
+    """Raise RemoteError for an answer of another media type than was asked for."""
+    if not media_type.startswith(wanted):
+        raise _not_ours(url, media_type)
+
+
+def _not_ours(url: str, media_type: str) -> RemoteError:
     hint = "is that an omnigraph-server?"
-    message = f"{answer.url} answered with {answer.media_type}, which was not asked for"
-    return RemoteError(message, hint=hint)
+    return RemoteError(f"{url} answered with {media_type}, which was not asked for", hint=hint)
 
 
 def error_of(status: int, body: bytes, source: Source | None) -> OmniGraphError:

@@ -133,7 +133,7 @@ class HttpBackend:
             found = self.client.get(request.path, **request.query)
         elif request.method == "DELETE":
             found = self.client.delete(request.path, key=key)
-        elif served(type(operation)).writes:
+        elif operation.writes:
             found = self.client.post(request.path, request.body, key=key, source=source)
         else:
             found = self.client.ask(request.path, request.body, source=source)
@@ -285,7 +285,8 @@ def _upload(backend: HttpBackend, operation: Load | Ingest, options: CallOptions
         fields[name] = "true" if fields[name] else None
     path = served(type(operation)).path
     try:
-        found = backend.client.upload(path, lines, key=options.operation_id, **fields)
+        key, writes = options.operation_id, operation.writes
+        found = backend.client.upload(path, lines, key=key, writes=writes, **fields)
     except ViolationsError as wrong:
         raise lines.placed(wrong, options.shown) from None
     return operation.result(_checked(backend, operation, found), backend)

@@ -255,6 +255,11 @@ class Operation(Struct, Generic[R], frozen=True, kw_only=True, forbid_unknown_fi
     result_type: ClassVar[Any] = None
     settled_by: ClassVar[tuple[type[OmniGraphError], ...]] = ()
 
+    @property
+    def writes(self) -> bool:
+        """Whether a request changes something: one that is a preview does not."""
+        return served(type(self)).writes
+
     def encode(self) -> HttpRequest:
         """Return the request that a server decodes to this operation."""
         endpoint = served(type(self))

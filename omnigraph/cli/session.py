@@ -143,6 +143,20 @@ class Session(Naming):
         return self.names_graph or self.profile is not None
 
     @property
+    def words(self) -> list[str]:
+        """The arguments that name the same graph and actor to another command."""
+        options = {
+            "--uri": self.uri,
+            "--target": self.target,
+            "-P": self._profile_name,  # `read` has no --profile
+            "--as": self.actor,
+        }
+        named = [] if self.word is None else [self.word]
+        for name, value in options.items():
+            named += [] if value is None else [name, value]
+        return [*named, *config_words()]
+
+    @property
     def _is_named(self) -> bool:
         return any(each is not None for each in (self.word, self.uri, self.target))
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from omnigraph.data.values.equality import equal_rows, equal_values
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.frozen import dataclass
-from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
+from omnigraph.merge.conflict import Conflict, ConflictKind, PropertyKey, Resolutions, Side
 from omnigraph.merge.threeway import conflict_of, values_at
 from omnigraph.merge.vectors import join_vectors
 from omnigraph.merge.virtual_base import VirtualBase, is_same
@@ -38,7 +38,8 @@ _RowEffect: TypeAlias = "pa.Table | _Removed | None"
 class Agreement:
     """What happens to one type, as far as the merges from all bases agree.
 
-    With `lacks_vectors`, rows need a vector that no side made.
+    With `lacks_vectors`, rows need a vector that no side made. The choices of `met` decided
+    something.
     """
 
     stored: StoredType
@@ -46,6 +47,7 @@ class Agreement:
     resolutions: Resolutions
     base: VirtualBase | None = None
     conflicts: list[Conflict] = field(default_factory=list)
+    met: set[PropertyKey] = field(default_factory=set)
     merged: set[str] = field(default_factory=set)
     differs: bool = False
     lacks_vectors: bool = False
@@ -112,7 +114,9 @@ class Agreement:
             side = Side.THEIRS if len(others) == len(images) else None
             if others and side is None:
                 shown = field_name(self.stored, name)
-                side = self.resolutions.of(self.stored.name, row_id, shown)
+                key = (self.stored.name, row_id, shown)
+                side = self.resolutions.of(*key)
+                self.met |= {key} & self.resolutions.properties.keys()
                 if side is None:
                     mine, yours = values_at((ours, others[0]), name, 0)
                     self._clash(ConflictKind.DIVERGENT_UPDATE, row_id, shown, mine, yours)

@@ -365,4 +365,5 @@ def _joined(type_merge: TypeMerge, found: Sequence[MergedType]) -> MergedType:
         conflicts=tuple(conflict for each in found for conflict in each.conflicts),
         violations=tuple(each for part in found for each in part.violations or ()),
         lacks_vectors=any(each.lacks_vectors for each in found),
+        met=frozenset(key for each in found for key in each.met),
     )

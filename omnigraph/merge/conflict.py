@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from omnigraph.errors import InputError, Json
 from omnigraph.frozen import dataclass
@@ -32,6 +32,8 @@ class ConflictKind(StrEnum):
     VALUE = "ValueConstraintViolation"
 
 
+# A type, the id of a row, and a property.
+PropertyKey: TypeAlias = tuple[str, str, str]
 _HOW_TO_CHOOSE = (
     "send the conflicts of a preview, with `take` set to ours or theirs, or a `value`, or"
     " `into` with the id of the node that is the same"
@@ -86,7 +88,7 @@ class Conflict:
         )
 
 
-def _json_of(key: tuple[str, str, str], value: object) -> Json:
+def _json_of(key: PropertyKey, value: object) -> Json:
     """Return a chosen value as JSON; raises InputError for one that JSON would not hold."""
     try:
         found = to_json_value(value)
@@ -122,9 +124,9 @@ class Resolutions:
     default: Side | None = None
     types: Mapping[str, Side] = field(default_factory=dict)
     rows: Mapping[tuple[str, str], Side] = field(default_factory=dict)
-    properties: Mapping[tuple[str, str, str], Side] = field(default_factory=dict)
+    properties: Mapping[PropertyKey, Side] = field(default_factory=dict)
     # Not shown, so that the digest of a merge without values is what it always was.
-    values: Mapping[tuple[str, str, str], object] = field(default_factory=dict, repr=False)
+    values: Mapping[PropertyKey, object] = field(default_factory=dict, repr=False)
     joined: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -192,8 +194,8 @@ class Resolutions:
         Raises InputError for a choice that cannot be read, with what is wrong with it.
         """
         rows: dict[tuple[str, str], Side] = {}
-        properties: dict[tuple[str, str, str], Side] = {}
-        values: dict[tuple[str, str, str], object] = {}
+        properties: dict[PropertyKey, Side] = {}
+        values: dict[PropertyKey, object] = {}
         joined: dict[tuple[str, str], str] = {}
         if not isinstance(choices, Iterable) or isinstance(choices, str | Mapping):
             raise InputError("the resolutions are a list of conflicts", hint=_HOW_TO_CHOOSE)

@@ -21,7 +21,7 @@ from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions
 from omnigraph.merge.lost import aligned
 from omnigraph.merge.options import MergeOptions
 from omnigraph.merge.outcome import Merge, Outcome
-from omnigraph.merge.patch import ConflictPatch
+from omnigraph.merge.patch import ConflictPatch, refuse_each
 from omnigraph.merge.rowmerge import MergedType, TypeMerge, in_order, merge_rows
 from omnigraph.merge.settle import Settling, stored_type
 from omnigraph.merge.stored_change import StoredChange
@@ -102,7 +102,7 @@ class MergePlan:
     def plan(self, options: MergeOptions) -> None:
         """Work out what their changes mean for us."""
         known: dict[str, tuple[Violation, ...]] = {}
-        held = 0
+        held, pointless = 0, set(options.resolutions.properties)
         for type_merge in self._type_merges():
             options.check()
             merged = self._merged(type_merge, options)
@@ -111,6 +111,7 @@ class MergePlan:
             name = type_merge.stored.name
             self.counts[name] = merged.counts
             self.conflicts += merged.conflicts
+            pointless -= merged.met
             if merged.kept is not None and not merged.kept.is_empty:
                 self.kept[name] = merged.kept
             if name in self.kept or not merged.change.is_empty:
@@ -121,6 +122,7 @@ class MergePlan:
                 self.revalued |= {name}
             if merged.violations is not None:
                 known[name] = merged.violations
+        refuse_each(sorted(pointless))
         options.check()
         if self.kept and not any(known.values()) and self._is_sound(options):
             for change in self.changes.values():
@@ -461,16 +463,16 @@ def plan_merge(
         if alike is not sides:
             planned.reads = None  # it depends on all rows that were brought to another schema
     elif planned.outcome is Outcome.FAST_FORWARD:
-        _refuse_choices(ours, options.resolutions)
+        _refuse_choices(options.resolutions)
     return planned
 
 
-def _refuse_choices(ours: Snapshot, resolutions: Resolutions) -> None:
+def _refuse_choices(resolutions: Resolutions) -> None:
     """Raise InputError for choices that a merge without conflicts would drop."""
     if resolutions.joined:
         hint = "make the nodes one by `resolve` on the branch"
         raise InputError("nothing conflicts: the merge is a fast-forward", hint=hint)
-    ConflictPatch(ours, dict(resolutions.values), {}).refuse_rest()
+    refuse_each((*resolutions.values, *resolutions.properties))
 
 
 def _root(repository: Repository, sides: Sides) -> Snapshot | None:

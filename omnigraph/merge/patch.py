@@ -10,7 +10,7 @@ from omnigraph.data.values.columns import convert_each
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import InputError
 from omnigraph.frozen import dataclass
-from omnigraph.merge.conflict import Conflict
+from omnigraph.merge.conflict import Conflict, PropertyKey
 from omnigraph.merge.rowmerge import without
 from omnigraph.merge.settle import stored_type
 from omnigraph.schema.arrow import arrow_type
@@ -29,7 +29,7 @@ class ConflictPatch:
     """
 
     ours: Snapshot
-    values: dict[tuple[str, str, str], object]
+    values: dict[PropertyKey, object]
     changes: dict[str, TypeChange]
     touched: set[str] = field(default_factory=set)
 
@@ -47,11 +47,7 @@ class ConflictPatch:
 
     def refuse_rest(self) -> None:
         """Raise InputError when a value was given for something that is no conflict."""
-        for name, row_id, property_name in self.values:
-            raise InputError(
-                f"{name} '{shorten(row_id)}': {property_name} is not a conflict of this merge",
-                hint="preview the merge to see its conflicts",
-            )
+        refuse_each(self.values)
 
     def _set(self, stored: StoredType, conflict: Conflict, value: object) -> None:
         row_id, name = conflict.row_id or "", column_name(stored, conflict.property or "")
@@ -92,6 +88,15 @@ class ConflictPatch:
         joined = pa.concat_tables([rows, row.cast(rows.schema)])
         self.changes[stored.name] = TypeChange(stored, joined, change.gone)
         self.touched.add(stored.name)
+
+
+def refuse_each(chosen: Iterable[PropertyKey]) -> None:
+    """Raise InputError when something was chosen for a property that is no conflict."""
+    for name, row_id, property_name in chosen:
+        raise InputError(
+            f"{name} '{shorten(row_id)}': {property_name} is not a conflict of this merge",
+            hint="preview the merge to see its conflicts",
+        )
 
 
 def _loose(rows: pa.Table) -> pa.Table:

@@ -10,7 +10,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.merge.bases import Agreement, drop_repeats
 from omnigraph.merge.compare.diff import TableDiff, diff_of
 from omnigraph.merge.compare.row_change import Op
-from omnigraph.merge.conflict import Conflict
+from omnigraph.merge.conflict import Conflict, PropertyKey
 from omnigraph.merge.stored_change import StoredChange
 from omnigraph.merge.threeway import SideChanges, Terms, Threeway
 from omnigraph.merge.virtual_base import VirtualBase
@@ -59,7 +59,8 @@ class MergedType:
     With `adopts` our rows would become exactly theirs, and with `adds` all rows are new to us.
     `violations` are those of single rows, as far as they were checked already; then the rows hold
     only what the rules between rows read. If the change is `kept` in files, it has no rows here.
-    With `lacks_vectors`, rows need a vector that no side made.
+    With `lacks_vectors`, rows need a vector that no side made. The choices of `met` decided
+    something.
     """
 
     change: TypeChange
@@ -70,6 +71,7 @@ class MergedType:
     kept: StoredChange | None = None
     adds: bool = False
     lacks_vectors: bool = False
+    met: frozenset[PropertyKey] = frozenset()
 
 
 def merge_rows(type_merge: TypeMerge, diffs: Sequence[SideDiffs], terms: Terms) -> MergedType:
@@ -88,7 +90,14 @@ def merge_rows(type_merge: TypeMerge, diffs: Sequence[SideDiffs], terms: Terms) 
     adopts = not agreement.differs and all(each.adopts for each in every)
     distinct = drop_repeats([*left, *agreement.conflicts])
     lacks_vectors = agreement.lacks_vectors or any(each.lacks_vectors for each in every)
-    return MergedType(change, first.counts, adopts, tuple(distinct), lacks_vectors=lacks_vectors)
+    return MergedType(
+        change,
+        first.counts,
+        adopts,
+        tuple(distinct),
+        lacks_vectors=lacks_vectors,
+        met=frozenset(agreement.met).union(*(each.met for each in every)),
+    )
 
 
 def _virtual_base(type_merge: TypeMerge, terms: Terms) -> VirtualBase | None:
@@ -119,6 +128,7 @@ def _merged(type_merge: TypeMerge, diffs: SideDiffs, terms: Terms) -> MergedType
         adopts=False,
         conflicts=tuple(threeway.conflicts),
         lacks_vectors=threeway.lacks_vectors,
+        met=frozenset(threeway.met),
     )
 
 

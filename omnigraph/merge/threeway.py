@@ -13,7 +13,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.merge.compare.changes import change_columns
 from omnigraph.merge.compare.diff import TableDiff
 from omnigraph.merge.compare.row_change import Op
-from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
+from omnigraph.merge.conflict import Conflict, ConflictKind, PropertyKey, Resolutions, Side
 from omnigraph.merge.vectors import join_vectors
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.write.draft import TypeChange
@@ -77,11 +77,13 @@ class Threeway:
     """Merges what two sides did to one type.
 
     With `lacks_vectors`, rows have a text and no vector because no side made one of that text.
+    The choices of `met` decided something.
     """
 
     stored: StoredType
     terms: Terms
     conflicts: list[Conflict] = field(default_factory=list)
+    met: set[PropertyKey] = field(default_factory=set)
     lacks_vectors: bool = False
 
     def merged(self, ours: SideChanges, theirs: SideChanges) -> TypeChange:
@@ -138,7 +140,9 @@ class Threeway:
         for name in names:
             field_ = field_name(self.stored, name)
             for place in np.flatnonzero(clash[name]).tolist():
-                side = self.terms.resolutions.of(self.stored.name, row_ids[place], field_)
+                key = (self.stored.name, row_ids[place], field_)
+                side = self.terms.resolutions.of(*key)
+                self.met |= {key} & self.terms.resolutions.properties.keys()
                 if side is Side.THEIRS:
                     takes[name][place] = True
                 elif side is None:

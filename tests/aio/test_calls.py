@@ -1,8 +1,10 @@
 """Many calls share one pool, and a cancelled task cancels what it waits for, here and there."""
 
 import asyncio
+import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
@@ -218,6 +220,83 @@ async def test_a_run_whose_end_waits_for_its_turn_is_ended_all_the_same(served: 
         with pytest.raises(asyncio.CancelledError):
             await task
         assert {str(each.status) for each in await graph.runs()} <= {"published", "aborted"}
+
+
+@contextmanager
+def silent_server() -> Iterator[str]:
+    """Take connections and never answer."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omnigraph.aio.calls._SECONDS_TO_END", 0.2)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_run_of_a_server_that_never_answers_ends_with_its_task() -> None:
+    async def run(graph: aio.Graph) -> None:
+        async with graph.run():
+            pytest.fail("nobody began a run")
+
+    with silent_server() as address:
+        async with aio.connect(address) as graph:
+            task = asyncio.create_task(run(graph))
+            await asyncio.sleep(0.1)
+            task.cancel()
+            _, unended = await asyncio.wait([task], timeout=SECONDS)
+            assert not unended
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_the_end_of_a_run_waits_only_so_long_for_its_turn() -> None:
+    with silent_server() as address:
+        async with aio.connect(address, concurrency=1) as graph:
+            asked = asyncio.create_task(graph.branches())
+            await asyncio.sleep(0.1)
+            ending: Any = graph.run()
+            ending._begun = nullcontext()
+            end = asyncio.create_task(ending.__aexit__(None, None, None))
+            await asyncio.sleep(0.1)
+            end.cancel()
+            _, unended = await asyncio.wait([end], timeout=SECONDS)
+            assert not unended
+            assert end.cancelled()
+            asked.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asked
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_run_that_is_published_for_too_long_is_aborted(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on = Event(), Event()
+
+    def stuck(*_: Any, **__: Any) -> Any:
+        begun.set()
+        goes_on.wait(SECONDS)
+        raise InputError("it was not published")
+
+    monkeypatch.setattr(runs, "publish_run", stuck)
+
+    async def run(graph: aio.Graph) -> None:
+        async with graph.run() as branch:
+            await branch.mutate(ADD, slug="cy")
+
+    async with aio.connect(f"http://{served.address}", token=OWNER) as graph:
+        task = asyncio.create_task(run(graph))
+        assert await eventually(begun.is_set)
+        task.cancel()
+        _, unended = await asyncio.wait([task], timeout=SECONDS)
+        assert not unended
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [str(each.status) for each in await graph.runs()] == ["aborted"]
+        goes_on.set()
 
 
 async def test_an_event_of_the_caller_cancels_as_well(served: Served) -> None:

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 import httpx
@@ -177,14 +177,79 @@ def replying(*steps: httpx.Response | Exception) -> Client:
         httpx.Response(429, json={"error": "too many", "code": "too_many_requests"}),
         httpx.Response(503, json={"error": "nothing was done", "code": "storage_failed"}),
         httpx.Response(504, text="late"),
+        httpx.Response(401, json={"error": "no token", "code": "unauthorized"}),
+        httpx.Response(403, json={"error": "not you", "code": "denied"}),
+        httpx.Response(404, html="<h1>Not Found</h1>"),
+        httpx.Response(302, headers={"location": "/login"}),
+        httpx.Response(200, html="<h1>Please sign in</h1>"),
+        httpx.Response(200, headers={"content-type": "application/json"}, content=b'{"a"'),
     ],
-    ids=["nobody is there", "too many requests", "the store failed", "a proxy"],
+    ids=[
+        "nobody is there",
+        "too many requests",
+        "the store failed",
+        "a proxy",
+        "the token has ended",
+        "the policy has changed",
+        "a page that is not there",
+        "the way to a page",
+        "a page",
+        "half a document",
+    ],
 )
 def test_a_change_that_was_broken_off_is_not_denied_by_its_repetition(
     second: httpx.Response | Exception,
 ) -> None:
     with pytest.raises(errors.OutcomeUnknownError, match="may have been done: ReadError"):
         replying(httpx.ReadError("reset"), second).post("/change", {}, key="once")
+
+
+@pytest.mark.parametrize(
+    ("second", "error"),
+    [
+        (409, errors.HeadMovedError("it moved")),
+        (400, errors.InputError("no")),
+        (404, errors.BranchNotFoundError("no branch 'x'")),
+    ],
+)
+def test_what_the_repetition_of_a_change_says_of_it_is_believed(
+    second: int, error: errors.OmniGraphError
+) -> None:
+    answer = httpx.Response(second, json=error.to_json())
+    with pytest.raises(type(error)):
+        replying(httpx.ReadError("reset"), answer).post("/change", {}, key="once")
+
+
+PREVIEWS: Mapping[str, Callable[[Graph], object]] = {
+    "merge": lambda graph: graph.preview_merge("draft"),
+    "keyed merge": lambda graph: graph.branch(operation_id="k").preview_merge("draft"),
+    "revert": lambda graph: graph.branch().preview_revert("01J8" + "0" * 22),
+    "resolve": lambda graph: graph.branch().resolve(
+        "Person", into="a", duplicate="b", dry_run=True
+    ),
+    "cleanup": lambda graph: graph.cleanup(keep=1),
+    "load": lambda graph: graph.load('{"type": "Person", "data": {}}', dry_run=True),
+    "ingest": lambda graph: graph.ingest(
+        '{"type": "Person", "data": {}}', branch="x", dry_run=True
+    ),
+}
+
+
+@pytest.mark.parametrize("broken", [httpx.ReadTimeout("late"), httpx.Response(502, text="late")])
+@pytest.mark.parametrize("name", PREVIEWS)
+def test_a_preview_without_an_answer_failed_and_nothing_was_done(
+    name: str, broken: httpx.Response | Exception
+) -> None:
+    with pytest.raises(errors.RemoteError):
+        PREVIEWS[name](Graph(HttpBackend(replying(broken))))
+
+
+@pytest.mark.parametrize("name", sorted(PREVIEWS.keys() - {"load", "ingest"}))
+def test_a_preview_is_repeated_when_the_connection_breaks(name: str) -> None:
+    refused = httpx.Response(404, json=errors.BranchNotFoundError("no branch 'draft'").to_json())
+    to = replying(httpx.ReadError("reset"), refused)
+    with pytest.raises(errors.BranchNotFoundError):
+        PREVIEWS[name](Graph(HttpBackend(to)))
 
 
 def test_a_read_that_is_repeated_says_what_became_of_the_repetition() -> None:
@@ -258,12 +323,22 @@ def test_what_is_sent_is_what_was_given() -> None:
 
 
 def test_a_download_comes_in_pieces_or_as_an_error() -> None:
-    with answering(body=b"x" * 300_000) as server, Client(server.url) as to:
+    lines = "application/x-ndjson"
+    with answering(body=b"x" * 300_000, kind=lines) as server, Client(server.url) as to:
         pieces = list(to.download("/export", {}))
         assert b"".join(pieces) == b"x" * 300_000
     body = json.dumps(errors.BranchNotFoundError("no branch 'x'").to_json()).encode()
     with answering(status=404, body=body) as server, pytest.raises(errors.BranchNotFoundError):
         next(Client(server.url).download("/export", {}))
+
+
+def test_a_page_is_not_taken_for_rows_or_a_text() -> None:
+    page = httpx.Response(200, html="<h1>Please sign in</h1>")
+    with pytest.raises(errors.RemoteError, match="answered with text/html"):
+        list(replying(page).download("/export", {}))
+    page = httpx.Response(200, html="<h1>Please sign in</h1>")
+    with pytest.raises(errors.RemoteError, match="answered with text/html"):
+        replying(page).get_text("/schema")
 
 
 def test_a_token_is_never_shown() -> None:

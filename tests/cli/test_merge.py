@@ -1,6 +1,7 @@
 """`diff`, `branch merge` and `revert` answer as documented, for people and for programs."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -360,6 +361,107 @@ def test_a_preview_writes_the_conflicts_to_choose_from(graph: Graph, run: Run) -
     assert people(graph)["ann"] == (32, None)
     message = open_graph(graph.uri).snapshot().commit.message or ""
     assert message.endswith("resolved: Person.ann.age theirs")
+
+
+def next_words(written: Result) -> list[str]:
+    """Return the command that a preview says to run next, without the name of the program."""
+    _, found, command = written.stdout.splitlines()[-1].partition("then: omnigraph ")
+    assert found
+    return shlex.split(command)
+
+
+def take(side: str, path: str = "choices.json") -> None:
+    choices = json.loads(Path(path).read_text())
+    for each in choices["merge_conflicts"]:
+        each["take"] = side
+    Path(path).write_text(json.dumps(choices))
+
+
+PREVIEW = ("--preview", "--write-resolutions", "choices.json")
+
+
+@pytest.mark.parametrize(
+    "naming",
+    [
+        ("g.omni",),
+        ("--uri", "g.omni"),
+        ("--target", "staging"),
+        ("--target", "staging", "--config", "conf/omnigraph.yaml"),
+        ("-P", "mine"),
+    ],
+    ids=" ".join,
+)
+def test_the_next_step_works_on_the_same_graph(
+    graph: Graph, run: Run, naming: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quarrel(graph)
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(Path("home").absolute()))
+    Path("home").mkdir()
+    Path("home/config.yaml").write_text(
+        "clusters: {c: {uri: .}}\nprofiles: {mine: {cluster: c, graph: g}}\n"
+    )
+    Path("graphs").mkdir()
+    Path("graphs/g.omni").symlink_to(graph.uri)
+    config = "graphs: {prod: {uri: %s}, staging: {uri: %s}}\ncli: {graph: prod}\n"
+    Path("conf").mkdir()
+    Path("conf/omnigraph.yaml").write_text(config % ("../prod.omni", "../g.omni"))
+    Path("omnigraph.yaml").write_text(config % ("prod.omni", "g.omni"))
+
+    written = run("branch", "merge", "draft", *naming, *PREVIEW)
+    assert written.exit_code == 3, written.output
+    take("theirs")
+    done = run(*next_words(written))
+
+    assert done.exit_code == 0, done.output
+    assert people(graph)["ann"] == (32, None)
+
+
+def test_the_next_step_says_who_merges_and_how(graph: Graph, run: Run) -> None:
+    change(graph, "main", "eve", move("ann", "Ulm"))
+    change(graph, "draft", "adam", set_age("ann", 31))
+    how = ("--into", "main", "--strict", "--as", "judge", "--message", "two in one")
+
+    written = run("branch", "merge", "draft", "g.omni", *how, *PREVIEW)
+    take("ours")
+    done = run(*next_words(written))
+
+    assert done.exit_code == 0, done.output
+    assert people(graph)["ann"] == (30, "Ulm")
+    commit = open_graph(graph.uri).snapshot().commit
+    assert (commit.actor, commit.message) == ("judge", "two in one")
+
+
+def test_a_choice_that_meets_no_conflict_is_refused(graph: Graph, run: Run) -> None:
+    change(graph, "main", "eve", move("ann", "Ulm"))
+    change(graph, "draft", "adam", set_age("ann", 31))
+    run("branch", "merge", "draft", "g.omni", "--strict", *PREVIEW)
+    take("ours")
+
+    done = run("branch", "merge", "draft", "g.omni", "--resolutions", "choices.json")
+
+    assert done.exit_code == 1
+    assert "is not a conflict of this merge" in done.stderr
+    assert people(graph)["ann"] == (30, "Ulm")
+
+
+def test_choices_that_were_made_before_are_written_with_what_is_left(
+    graph: Graph, run: Run
+) -> None:
+    quarrel(graph)
+    change(graph, "main", "eve", set_age("bob", 1))
+    change(graph, "draft", "adam", set_age("bob", 2))
+    run("branch", "merge", "draft", "g.omni", *PREVIEW)
+    choices = json.loads(Path("choices.json").read_text())
+    choices["merge_conflicts"][0]["take"] = "theirs"
+    Path("choices.json").write_text(json.dumps(choices))
+
+    again = run("branch", "merge", "draft", "g.omni", *PREVIEW, "--resolutions", "choices.json")
+
+    left = json.loads(Path("choices.json").read_text())["merge_conflicts"]
+    assert [(each["row_id"], each["take"]) for each in left] == [("ann", "theirs"), ("bob", None)]
+    take("theirs")
+    assert run(*next_words(again)).exit_code == 0
+    assert (people(graph)["ann"], people(graph)["bob"]) == ((32, None), (2, "Ulm"))
 
 
 def test_a_conflict_is_settled_by_a_third_value_of_a_file(graph: Graph, run: Run) -> None:

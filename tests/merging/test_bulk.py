@@ -195,6 +195,23 @@ def test_a_row_that_breaks_a_rule_by_itself_is_told_in_parts_as_well(graph: Grap
         assert [each["kind"] for each in found["merge_conflicts"]] == kinds
 
 
+def test_sides_for_properties_are_taken_or_refused_in_parts_as_well(graph: Graph) -> None:
+    quarrels(graph)
+    found = preview(graph.repository, THEIRS, "main", MergeOptions()).conflicts
+    keys = [(each.type, each.row_id or "", each.property or "") for each in found]
+    updated = [key for key, each in zip(keys, found, strict=True) if each.kind == "DivergentUpdate"]
+    assert updated
+    chosen = Resolutions(Side.OURS, properties=dict.fromkeys(updated, Side.THEIRS))
+    how = MergeOptions(resolutions=chosen)
+    pointless = Resolutions(Side.OURS, properties={("Person", "bob", "name"): Side.OURS})
+
+    assert outcome(graph, replace(how, bulk=IN_PARTS)) == outcome(graph, how)
+    with pytest.raises(InputError, match="name is not a conflict of this merge"):
+        preview(
+            graph.repository, THEIRS, "main", replace(how, bulk=IN_PARTS, resolutions=pointless)
+        )
+
+
 def test_a_preview_in_parts_writes_nothing(graph: Graph) -> None:
     quarrels(graph)
     files = sorted(Path(graph.uri).rglob("*"))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.api.graph import Graph
+from omnigraph.errors import InputError
 from omnigraph.merge.conflict import Resolutions, Side
 from tests.changes.town import Row, content, do, rows
 from tests.merging.statements import edge, part_ways, person, remove, update, weigh
@@ -104,6 +105,31 @@ def test_the_conflicts_of_a_preview_can_be_filled_in_and_given_back(
     assert done.commit.message is not None
     assert "Person.cy theirs" in done.commit.message
     assert "Person.ada.name ours" in done.commit.message
+
+
+def test_a_side_for_a_property_that_does_not_conflict_is_refused(graph: Graph) -> None:
+    part(graph, [update("ada", name="one")], [update("ada", age=2)])
+    (strict, other) = graph.preview_merge(THEIRS, strict=True).conflicts_json()
+    assert {strict["property"], other["property"]} == {"age", "name"}
+    chosen = Resolutions.chosen([{**each, "take": "ours"} for each in (strict, other)])
+
+    for merge in (graph.preview_merge, graph.merge):
+        with pytest.raises(InputError, match=r"Person 'ada': \w+ is not a conflict of this merge"):
+            merge(THEIRS, resolutions=chosen)
+    graph.merge(THEIRS, resolutions=chosen, strict=True)
+
+    assert (seen(graph, "Person", "ada")["age"], seen(graph, "Person", "ada")["name"]) == (
+        30,
+        "one",
+    )
+
+
+def test_a_side_for_a_property_is_refused_by_a_fast_forward(graph: Graph) -> None:
+    part(graph, [], [update("ada", age=2)])
+    chosen = Resolutions(properties={("Person", "ada", "age"): Side.OURS})
+
+    with pytest.raises(InputError, match="age is not a conflict of this merge"):
+        graph.merge(THEIRS, resolutions=chosen)
 
 
 def test_a_choice_that_is_left_open_is_no_choice(graph: Graph) -> None:

@@ -11,9 +11,11 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     BranchNotFoundError,
     CommitCleanedError,
+    InputError,
     MergeConflictsError,
     OmniGraphError,
 )
+from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.threeway import Threeway
 from omnigraph.storage.table import Table
 from tests.changes.meanwhile import READY, STAGED, meanwhile
@@ -188,6 +190,23 @@ def test_what_both_sides_changed_after_a_criss_cross_is_a_conflict(graph: Graph)
     found = graph.preview_merge(THEIRS).conflicts
 
     assert [(each.row_id, each.property) for each in found] == [("ada", "age")]
+
+
+def test_each_conflict_after_a_criss_cross_takes_a_side(graph: Graph) -> None:
+    criss_cross(graph)
+    do(graph, update("ada", age=81))
+    do(graph.branch(THEIRS), update("ada", age=82))
+    found = graph.preview_merge(THEIRS).conflicts_json()
+    assert found
+
+    chosen = Resolutions.chosen([{**each, "take": "theirs"} for each in found])
+
+    assert graph.preview_merge(THEIRS, resolutions=chosen).conflicts == ()
+    for name in ("city", "email"):
+        with pytest.raises(InputError, match=f"{name} is not a conflict"):
+            graph.merge(
+                THEIRS, resolutions=Resolutions(properties={("Person", "ada", name): Side.OURS})
+            )
 
 
 def test_what_one_side_changed_and_deleted_after_a_criss_cross_is_merged(graph: Graph) -> None:

@@ -203,9 +203,14 @@ function unansweredWrite(url: string, reason: string, key: string | null, cause:
   return new OutcomeUnknownError(`${url} did not answer, and it may have been done: ${reason}`, key, cause)
 }
 
+// What a server answers before it looks at the key of a change: who may not, and too many.
+const BEFORE_THE_KEY = [401, 403, 429]
+
 /** Whether an error tells only of its own attempt: nobody was there, or the server did not get to the request. */
 function saysNothingOfEarlier(failed: unknown): boolean {
-  return failed instanceof UnreachableError || (failed instanceof OmniGraphError && (failed.status === 429 || failed.status >= 500))
+  if (failed instanceof UnreachableError) return true
+  if (!(failed instanceof OmniGraphError)) return false
+  return BEFORE_THE_KEY.includes(failed.status) || failed.status >= 500 || failed.code === 'remote_failed'
 }
 
 /** Return the part of a path that a name makes, whatever characters it has. */

@@ -222,6 +222,10 @@ class MergeBranch(MergeOperation[Merge], frozen=True, kw_only=True):
     expect: Key | None = None
     expect_source: Key | None = None
 
+    @property
+    def writes(self) -> bool:
+        return not self.preview
+
     def changed_branch(self, answer: Document) -> str | None:
         return None if self.preview else self.target
 
@@ -245,6 +249,10 @@ class RevertCommit(MergeOperation[Merge], frozen=True, kw_only=True):
     commit: Key
     branch: Key = MAIN
     preview: bool = False
+
+    @property
+    def writes(self) -> bool:
+        return not self.preview
 
     def answer(self, result: Merge, backend: Backend) -> dict[str, Json]:
         commit = None if result.commit is None else result.commit.id

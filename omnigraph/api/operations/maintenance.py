@@ -106,6 +106,10 @@ class CleanUp(Operation[Cleaned], frozen=True, kw_only=True):
     types: list[str] | None = None
     confirm: bool = False
 
+    @property
+    def writes(self) -> bool:
+        return self.confirm
+
     def answer(self, result: Cleaned, backend: Backend) -> dict[str, Json]:
         return result.to_json(backend.uri)
 

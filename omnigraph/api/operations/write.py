@@ -168,6 +168,10 @@ class Resolve(Operation[Resolved], frozen=True, kw_only=True):
     expect: str | None = None
     dry_run: bool = False
 
+    @property
+    def writes(self) -> bool:
+        return not self.dry_run
+
     def changed_branch(self, answer: Document) -> str | None:
         return named_or_main(self.branch)
 
@@ -206,6 +210,10 @@ class Ingest(RowsOperation[Ingested], frozen=True, kw_only=True):
     always: bool = False
     data: RowInput
 
+    @property
+    def writes(self) -> bool:
+        return not self.dry_run
+
     def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
         return {**_unseen(answer), "loaded": _unseen(answer["loaded"])}
 
@@ -221,6 +229,10 @@ class Load(RowsOperation[Loaded], frozen=True, kw_only=True):
     dry_run: bool = False
     always: bool = False
     data: RowInput
+
+    @property
+    def writes(self) -> bool:
+        return not self.dry_run
 
     def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
         return _unseen(answer)

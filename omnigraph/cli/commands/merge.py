@@ -39,6 +39,7 @@ _OPS = ("insert", "update", "delete")
 _KINDS = ("node", "edge")
 _MARKS = {"insert": "+", "update": "~", "delete": "-"}
 _CONFLICT = 3
+_OF_PREVIEWS = ("only_preview", "write_resolutions")
 _MESSAGE = click.option("--message", metavar="TEXT", help="The message of the commit.")
 _OURS = click.option("--ours", is_flag=True, help="Take our version where both changed the same.")
 _THEIRS = click.option("--theirs", is_flag=True, help="Take their version there.")
@@ -177,7 +178,7 @@ def merge(
         done = merge_or_preview(source, resolutions=resolutions, strict=how["strict"], **work)
     found: Document = done.to_json()
     if write_resolutions is not None:
-        _write_choices(write_resolutions, found)
+        _write_choices(write_resolutions, choices, found)
     if delete_branch:
         _remove_merged(graph, source, done)
     if session.as_json:
@@ -187,7 +188,8 @@ def merge(
         if found["merge_conflicts"] and (left := _undecided(how["resolutions"], choices)):
             click.echo(left)
         if write_resolutions is not None:
-            click.echo(_next_step(session, source, into, write_resolutions, found))
+            about = {**how, "into": into, "resolutions": write_resolutions}
+            click.echo(_next_step(session, source, about, found))
         if delete_branch:
             click.echo(f"removed branch {source}")
     if found["merge_conflicts"]:
@@ -263,7 +265,7 @@ def _say_undecided(path: str | None, choices: Sequence[Document]) -> Iterator[No
 
 def _undecided(path: str | None, choices: Sequence[Document]) -> str | None:
     """Return how many entries of a file decide something; None when all of them do."""
-    decided = sum(any(_is_set(each, key) for key in ("take", "value", "into")) for each in choices)
+    decided = sum(_decides(each) for each in choices)
     if path is None or decided == len(choices):
         return None
     return (
@@ -272,19 +274,35 @@ def _undecided(path: str | None, choices: Sequence[Document]) -> str | None:
     )
 
 
+def _decides(choice: Document) -> bool:
+    return any(_is_set(choice, key) for key in ("take", "value", "into"))
+
+
 def _is_set(choice: Document, key: str) -> bool:
     """Whether a choice is made by a key; a value may be null."""
     return key in choice and (key == "value" or choice[key] is not None)
 
 
-def _next_step(session: Session, source: str, into: str | None, path: str, found: Document) -> str:
+def _next_step(session: Session, source: str, how: Mapping[str, Any], found: Document) -> str:
     """Return what to do with a file of conflicts that was written."""
+    path = how["resolutions"]
     if not found["merge_conflicts"]:
         return f"wrote {path}; there is nothing to decide in it"
-    graph = [] if session.word is None else [session.word]
-    target = [] if into is None else ["--into", into]
-    words = ["omnigraph", "branch", "merge", source, *graph, *target, "--resolutions", path]
+    words = ["omnigraph", "branch", "merge", source, *session.words, *_again(how)]
     return f"wrote {path}; set `take` in it to ours or theirs, then: {shlex.join(words)}"
+
+
+def _again(how: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the options that a merge has in common with its preview, as far as they were given."""
+    for option in click.get_current_context().command.params:
+        value = how.get(option.name or "")
+        if not isinstance(option, click.Option) or option.name in _OF_PREVIEWS:
+            continue
+        if value is True:
+            yield option.opts[0]
+        elif value and value != option.default:
+            for each in value if option.multiple else (value,):
+                yield from (option.opts[0], each)
 
 
 def _choices(path: str | None) -> list[Document]:
@@ -301,9 +319,11 @@ def _choices(path: str | None) -> list[Document]:
     raise InputError(f"'{path}' is not a resolutions file written by `--preview`", hint=hint)
 
 
-def _write_choices(path: str, found: Document) -> None:
-    choices = [{**each, "take": None} for each in found["merge_conflicts"]]
-    text = json.dumps({"merge_conflicts": choices}, indent=2, ensure_ascii=False)
+def _write_choices(path: str, choices: Sequence[Document], found: Document) -> None:
+    """Write the choices that a preview was given, and the conflicts that they leave."""
+    decided = [each for each in choices if _decides(each)]
+    left = [{**each, "take": None} for each in found["merge_conflicts"]]
+    text = json.dumps({"merge_conflicts": [*decided, *left]}, indent=2, ensure_ascii=False)
     write_text(path, f"{text}\n")
 
 
