@@ -91,6 +91,17 @@ test('a write that may have been done is not denied when it is sent again', asyn
   await assert.rejects(connect(`http://127.0.0.1:${port}`).branch().mutate('…'), OutcomeUnknownError)
 })
 
+test('who asks before the key of a change is looked at tells nothing of it', async (context) => {
+  for (const [status, page] of [[401, ''], [403, ''], [404, '<h1>Not here</h1>']] as const) {
+    const { url } = await served(context, (request, response, count) => {
+      if (count === 1) request.socket.destroy()
+      else if (page) response.writeHead(status).end(page)
+      else problem(response, status, 'denied')
+    })
+    await assert.rejects(connect(url).branch().mutate('…', { key: 'mine' }), (error) => error instanceof OutcomeUnknownError && error.key === 'mine')
+  }
+})
+
 test('a write of which only a proxy tells may have been done', async (context) => {
   const { url } = await served(context, (_request, response) => void response.writeHead(504).end('<h1>Gateway Time-out</h1>'))
   await assert.rejects(connect(url).branch().mutate('…'), (error) => error instanceof OutcomeUnknownError && error.message.includes('status 504'))
