@@ -178,7 +178,7 @@ def ingest(access: Access, operation: Ingest, options: CallOptions) -> Ingested:
     earlier = _done_before(access, how)
     if earlier is not None:
         target = replace(target, snapshot=earlier, is_new=False)
-    left = reviews.left_over(access.repository, branch) if is_new else []
+    left = reviews.left_over(access.repository, branch) if target.is_new else []
     with _job(access, operation, options, target, how) as (sources, runner):
         done = run_ingest(access.repository, target, base, sources, runner, how)
     if done.branch_created:
