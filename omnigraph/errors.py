@@ -211,9 +211,10 @@ class OmniGraphError(Exception):
     hint: str | None = None
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+        # Half of a surrogate pair, which a name or a value of Python can hold, cannot be written.
+        self.message = message.encode(errors="backslashreplace").decode()
         self.hint = hint
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         """Return all that a terminal shows: the message, then places, hints and problems."""

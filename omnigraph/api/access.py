@@ -150,10 +150,11 @@ class Access:
         try:
             return self.repository.snapshot(branch)
         except BranchNotFoundError as missing:
-            if self.policy is None:
-                raise
-            # Its hint would name another branch.
-            raise BranchNotFoundError(missing.message) from None
+            raise self._not_found(missing) from None
+
+    def _not_found(self, missing: BranchNotFoundError) -> BranchNotFoundError:
+        """Return an error as the actor gets it: its hint would name another branch."""
+        return missing if self.policy is None else BranchNotFoundError(missing.message)
 
     def check_place(self, place: str, action: Action = Action.READ) -> None:
         """Raise unless the actor may do this to a branch, a tag or a commit, and it is there."""
@@ -261,9 +262,11 @@ class Access:
         Where it stands instead, which of its rows break a rule, and why a new schema does not fit
         the one that it has, is shown only to an actor who may read it.
         """
-        self.check(branch, action)
+        self.allow(action, branch)
         try:
             yield
+        except BranchNotFoundError as missing:
+            raise self._not_found(missing) from None
         except HeadMovedError as moved:
             if expect is None or self.shows(branch, action):
                 raise

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from omnigraph.errors import CommitNotFoundError, InputError
 from omnigraph.frozen import dataclass
-from omnigraph.storage.store import Store, store_at
+from omnigraph.storage.store import CLOUDS, Store, store_at
 from omnigraph.syntax.problems import list_names, suggest
 from omnigraph.versioning.history import history
 from omnigraph.versioning.names import MAIN
@@ -15,7 +15,7 @@ from omnigraph.versioning.repository import Repository, open_at
 from omnigraph.versioning.snapshot import Snapshot
 
 PLACES = ("branch", "snapshot", "time")
-_STORE_OPTIONS = "aws_"
+_STORE_OPTIONS = tuple(each.lower() for each in CLOUDS)
 _MEANINGS = {"path": "the URI of the graph", "type": "a node or edge type"}
 
 

@@ -149,7 +149,7 @@ class _Writer:
             self._long(tokens, depth)
             return
         closing = _closing(tokens, opening)
-        self._put(self._line(tokens[: opening + 1]), depth)
+        self._long(tokens[: opening + 1], depth)
         inside = tokens[opening + 1 : closing]
         if tokens[0].text == "query":
             self._block(inside, depth + 1)
@@ -166,17 +166,20 @@ class _Writer:
         return tokens[0].text == "query" or (tokens[0].text == "match" and clauses > 1)
 
     def _item(self, tokens: Sequence[Piece], depth: int) -> None:
-        if any(each.kind == COMMENT for each in tokens):
-            self._long(tokens, depth)
-        elif tokens[0].text in ("not", "optional") and len(tokens) > 1 and tokens[1].kind == "{":
+        if tokens[0].text in ("not", "optional") and len(tokens) > 1 and tokens[1].kind == "{":
             self._part(tokens, depth)
+        elif any(each.kind == COMMENT for each in tokens):
+            self._long(tokens, depth)
         else:
             self._put(self._line(tokens), depth)
 
     def _long(self, tokens: Sequence[Piece], depth: int) -> None:
-        """Write tokens among which are comments, each at the end of its line."""
+        """Write tokens among which are comments, each at the end of its line or alone."""
         line: list[Piece] = []
         for token in tokens:
+            if token.kind == COMMENT and line and not _is_on_line(line[-1], token):
+                self._put(self._line(line), depth)
+                line = []
             line.append(token)
             if token.kind == COMMENT:
                 self._put(self._line(line), depth)
@@ -192,7 +195,8 @@ class _Writer:
         for token in tokens:
             is_first = nesting == 0 and (token.start in self.marks.items or after_comma)
             joins = token.kind in (",", COMMENT) and items and _is_on_line(items[-1][-1], token)
-            if not items or ((is_first or token.kind == COMMENT) and not joins):
+            is_apart = is_first or (token.kind == COMMENT and nesting == 0)
+            if not items or (is_apart and not joins):
                 items.append([])
             items[-1].append(token)
             if token.kind != COMMENT:

@@ -301,7 +301,9 @@ def _shown(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}…"'
+            # A part of a surrogate pair, which JSON and Python can hold, cannot be written.
+            text = value.encode(errors="backslashreplace").decode()
+            return f'"{text}"' if len(text) <= 60 else f'"{text[:57]}…"'
         case int() if abs(value) > 10**30:
             return "an integer of many digits"
         case int() | float():

@@ -18,9 +18,9 @@ from omnigraph.storage import layout
 from omnigraph.storage.objects import RETRIES, RETRY_SECONDS, WAITS, Objects
 from omnigraph.storage.reach import make_folder, warn_if_open
 
-_REMOTE = ("s3", "gs", "az")
 _USE = "use a path or file://, s3://, gs:// or az://"
-_CLOUDS = ("AWS_", "GOOGLE_", "AZURE_")
+# How the variables of a cloud begin.
+CLOUDS = ("AWS_", "GOOGLE_", "AZURE_")
 CONNECT_SECONDS = "OMNIGRAPH_STORE_CONNECT_SECONDS"
 REQUEST_SECONDS = "OMNIGRAPH_STORE_REQUEST_SECONDS"
 RETRY_COUNT = "OMNIGRAPH_STORE_RETRIES"
@@ -38,6 +38,45 @@ _S3_OPTIONS = {
     _ENDPOINT: ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
     _ALLOW_HTTP: ("AWS_ALLOW_HTTP",),
 }
+_GOOGLE_OPTIONS = {
+    "google_service_account": ("GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_PATH"),
+    "google_service_account_key": ("GOOGLE_SERVICE_ACCOUNT_KEY",),
+    "google_application_credentials": ("GOOGLE_APPLICATION_CREDENTIALS",),
+    "google_bearer_token": ("GOOGLE_BEARER_TOKEN",),
+    "google_skip_signature": ("GOOGLE_SKIP_SIGNATURE",),
+    "google_base_url": ("GOOGLE_BASE_URL",),
+}
+_AZURE_OPTIONS = {
+    "azure_storage_account_name": ("AZURE_STORAGE_ACCOUNT_NAME",),
+    "azure_storage_account_key": (
+        "AZURE_STORAGE_ACCOUNT_KEY",
+        "AZURE_STORAGE_ACCESS_KEY",
+        "AZURE_STORAGE_MASTER_KEY",
+    ),
+    "azure_storage_client_id": ("AZURE_STORAGE_CLIENT_ID", "AZURE_CLIENT_ID"),
+    "azure_storage_client_secret": ("AZURE_STORAGE_CLIENT_SECRET", "AZURE_CLIENT_SECRET"),
+    "azure_storage_tenant_id": (
+        "AZURE_STORAGE_TENANT_ID",
+        "AZURE_STORAGE_AUTHORITY_ID",
+        "AZURE_TENANT_ID",
+        "AZURE_AUTHORITY_ID",
+    ),
+    "azure_storage_authority_host": ("AZURE_STORAGE_AUTHORITY_HOST", "AZURE_AUTHORITY_HOST"),
+    "azure_storage_sas_key": ("AZURE_STORAGE_SAS_KEY", "AZURE_STORAGE_SAS_TOKEN"),
+    "azure_storage_token": ("AZURE_STORAGE_TOKEN",),
+    "azure_credential_type": ("AZURE_CREDENTIAL_TYPE",),
+    "azure_federated_token_file": ("AZURE_FEDERATED_TOKEN_FILE",),
+    "azure_msi_endpoint": ("AZURE_MSI_ENDPOINT", "AZURE_IDENTITY_ENDPOINT"),
+    "azure_object_id": ("AZURE_OBJECT_ID",),
+    "azure_msi_resource_id": ("AZURE_MSI_RESOURCE_ID",),
+    "azure_use_azure_cli": ("AZURE_USE_AZURE_CLI",),
+    "azure_skip_signature": ("AZURE_SKIP_SIGNATURE",),
+    "azure_storage_use_emulator": ("AZURE_STORAGE_USE_EMULATOR",),
+    "azure_use_fabric_endpoint": ("AZURE_USE_FABRIC_ENDPOINT",),
+    "azure_storage_endpoint": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
+}
+# Passed as options, because Lance keeps the login that the variables of a process gave it first.
+_OPTIONS = {"s3": _S3_OPTIONS, "gs": _GOOGLE_OPTIONS, "az": _AZURE_OPTIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +161,20 @@ def store_at(uri: str | os.PathLike[str], environment: Mapping[str, str] | None 
     if scheme in ("http", "https"):
         hint = f"run it where the graph itself is, and {_USE}; in Python, connect reaches a server"
         raise StoreError(f"{text}: HTTP is not a store", hint=hint)
-    if scheme not in _REMOTE:
+    if scheme not in _OPTIONS:
         raise StoreError(f"{text}: unknown kind of store '{scheme}'", hint=_USE)
     if not rest.partition("/")[0]:
         raise StoreError(f"{text}: the URI names no bucket", hint=f"write {scheme}://bucket/path")
     root = f"{scheme}://{rest.rstrip('/')}"
     _check_spelling(root)
     variables = os.environ if environment is None else environment
-    options = _waits(variables) | (_s3_options(variables) if scheme == "s3" else {})
+    options = _waits(variables) | _cloud_options(scheme, variables)
     return Store(root, is_local=False, options=options, account=_account())
 
 
 def _account() -> str:
     """Return what differs when the variables of a cloud do, and tells nothing about them."""
-    known = sorted(each for each in os.environ.items() if each[0].startswith(_CLOUDS))
+    known = sorted(each for each in os.environ.items() if each[0].startswith(CLOUDS))
     return sha256(repr(known).encode()).hexdigest()
 
 
@@ -220,12 +259,17 @@ def _number(variables: Mapping[str, str], name: str, usual: float) -> float:
     return found
 
 
-def _s3_options(variables: Mapping[str, str]) -> dict[str, str]:
+def _cloud_options(scheme: str, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the options that say where a cloud is and with which login it is asked."""
     options = {}
-    for option, names in _S3_OPTIONS.items():
+    for option, names in _OPTIONS[scheme].items():
         value = next((variables[name] for name in names if variables.get(name)), None)
         if value is not None:
             options[option] = value
+    return _with_s3_server(options, variables) if scheme == "s3" else options
+
+
+def _with_s3_server(options: dict[str, str], variables: Mapping[str, str]) -> dict[str, str]:
     _check_endpoint(options, variables)
     forced = variables.get("AWS_S3_FORCE_PATH_STYLE", "").lower()
     if forced:

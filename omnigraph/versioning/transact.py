@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import field, replace
 from typing import Generic, TypeAlias, TypeVar
 
-from omnigraph.errors import ExpectedVersionMismatchError, HeadMovedError
+from omnigraph.errors import BranchNotFoundError, ExpectedVersionMismatchError, HeadMovedError
 from omnigraph.frozen import dataclass
 from omnigraph.telemetry.spans import BRANCH, COMMIT_ID, Kind, note, span
 from omnigraph.versioning.attempts import attempts
@@ -113,9 +113,16 @@ class _Rebasing(Generic[FindingT]):
 def _attempt(
     repository: Repository, intent: Intent, plan: Planner[FindingT]
 ) -> TransactResult[FindingT]:
-    snapshot, is_new = _pin(repository, intent)
+    try:
+        snapshot, is_new = _pin(repository, intent)
+    except BranchNotFoundError:
+        # The operation may have been done before the branch was deleted.
+        earlier = _find_earlier(repository, intent)
+        if earlier is None:
+            raise
+        return TransactResult(earlier, None)
     # After pinning the snapshot: an operation that is not found now is not in the snapshot.
-    earlier = find_repeated(repository, intent.operation_id, intent.actor, intent.request)
+    earlier = _find_earlier(repository, intent)
     if earlier is not None:
         return TransactResult(earlier, None)
     if intent.expect is not None and snapshot.commit.id != intent.expect:
@@ -143,6 +150,10 @@ def _attempt(
         return TransactResult(commit, None)
     _extend(repository, write_set.base, commit)
     return TransactResult(commit, proposal.finding)
+
+
+def _find_earlier(repository: Repository, intent: Intent) -> Commit | None:
+    return find_repeated(repository, intent.operation_id, intent.actor, intent.request)
 
 
 def _pin(repository: Repository, intent: Intent) -> tuple[Snapshot, bool]:

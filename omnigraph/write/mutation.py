@@ -8,7 +8,7 @@ from hashlib import sha256
 import pyarrow as pa
 
 from omnigraph.data.derived.topology import Topology
-from omnigraph.errors import OmniGraphError
+from omnigraph.errors import OmniGraphError, OperationReusedError
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Delete, Update
 from omnigraph.query.plan import FromMatch, MutationPlan, ReadPlan, types_gone_through
@@ -49,7 +49,15 @@ def publish_mutation(
             repository, topology, snapshot, intent.request, *compile_on(snapshot)
         ).propose()
 
-    done = transact(repository, intent, propose)
+    try:
+        done = transact(repository, intent, propose)
+    except OperationReusedError:
+        asked = _asked_before(repository, compile_on, intent)
+        if asked is None:
+            raise
+        # Compiled for the schema of the first time, it may be the same change after all.
+        intent = replace(intent, request=_digest(*asked, intent))
+        done = transact(repository, intent, propose)
     if done.finding is not None:
         plan, counts = done.finding
         return receipt(plan.name, counts, intent, done.commit)
@@ -72,12 +80,23 @@ def _asked(
     try:
         return compile_on(repository.snapshot(intent.branch))
     except OmniGraphError:
-        earlier = find_operation(repository, intent.operation_id, intent.actor)
-        if earlier is None:
+        asked = _asked_before(repository, compile_on, intent)
+        if asked is None:
             raise
+        return asked
+
+
+def _asked_before(
+    repository: Repository,
+    compile_on: Callable[[Snapshot], tuple[MutationPlan, PlanRequest]],
+    intent: Intent,
+) -> tuple[MutationPlan, PlanRequest] | None:
+    """Compile a change for the schema under which its operation was done; None if it was not."""
+    earlier = find_operation(repository, intent.operation_id, intent.actor)
+    if earlier is not None:
         with suppress(OmniGraphError):
             return compile_on(repository.pin(earlier))
-        raise
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,12 @@
 
 import datetime
 import json
+from datetime import UTC
 from decimal import Decimal
 from pathlib import Path
 
 import networkx
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -224,6 +226,33 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         infer(tmp_path / "none.csv")
     with pytest.raises(InputError, match="no schema can be inferred"):
         infer(3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"a": 10**5000}], "'a' has a value that is not JSON"),
+        ([{"a": [10**5000, "x"]}], "'a' has a value that is not JSON"),
+        ([{"a": {(1, 2): 3}}], "'a' has a value that is not JSON"),
+        ([{1: "a"}], "the name of a column is 1, not a text"),
+        ([{"\ud800": "a"}], "invalid Unicode"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "the frame cannot be read"),
+        (pa.table([[1], [2]], names=["a", "a"]), "two columns of one name"),
+        (pd.DataFrame({"a": pd.Series(["\ud800"], dtype=object)}), "invalid Unicode"),
+    ],
+)
+def test_rows_of_python_that_no_table_holds_are_told(rows: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        infer({"P": rows})
+
+
+def test_values_of_python_that_arrow_does_not_mix_are_texts_and_nat_is_null() -> None:
+    rows = [{"a": Decimal("Infinity"), "b": pd.NaT}, {"a": 1, "b": datetime.datetime.now(UTC)}]
+
+    schema = infer({"P": rows}).schema
+
+    assert "a: String" in schema
+    assert "b: DateTime?" in schema
 
 
 def test_import_shows_the_schema_and_makes_the_graph_when_told(

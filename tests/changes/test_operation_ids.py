@@ -11,6 +11,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
+    BranchNotFoundError,
     HeadMovedError,
     InputError,
     OperationReusedError,
@@ -25,8 +26,16 @@ from tests.changes.nursery import order
 from tests.changes.statements import link, person
 from tests.changes.town import SCHEMA, column, commits, content, counts, do, rows
 from tests.crashes.nursery import Nursery
+from tests.templates import fresh_graph
 
 PROCESSES = 8
+POLICY = """
+version: 1
+groups: { staff: [eve] }
+rules:
+  - id: all
+    allow: { actors: { group: staff }, actions: [read, change], branch_scope: any }
+"""
 # Each of them would add a row if it were done twice.
 ADD_NOTE = 'insert Note { text: "once" }'
 
@@ -115,6 +124,46 @@ def test_an_operation_is_found_again_where_the_schema_lost_what_it_names(graph: 
     with pytest.raises(QueryError, match="no property 'stars'"):
         do(graph.branch(operation_id="new"), 'insert Note { text: "once", stars: 2.0 }')
     assert notes(graph) == ["once"]
+
+
+def test_an_operation_is_found_again_where_one_more_type_has_the_interface_that_it_matches(
+    tmp_path: Path,
+) -> None:
+    schema = "interface Named { slug: String }\nnode City implements Named { slug: String @key }\n"
+    graph = fresh_graph(tmp_path / "named", schema + "node Note { text: String }")
+    graph.load('{"type": "City", "data": {"slug": "oslo"}}')
+    change = "query q($t: String) { match { $n: Named } insert Note { text: $t } }"
+    writer = graph.branch(operation_id="op")
+    first = writer.mutate(change, t="once")
+    more = "node Town implements Named { slug: String @key }\nnode Note { text: String }"
+    graph.apply_schema(schema + more)
+
+    assert writer.mutate(change, t="once") == first
+    with pytest.raises(OperationReusedError):
+        writer.mutate(change, t="twice")
+    assert notes(graph) == ["once"]
+
+
+@pytest.mark.parametrize("policed", [False, True])
+def test_an_operation_is_found_again_after_its_branch_was_deleted(
+    graph: Graph, tmp_path: Path, policed: bool
+) -> None:
+    graph.create_branch("draft")
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    policy = tmp_path / "policy.yaml" if policed else None
+    user = open_graph(graph.uri, durable=False, actor="eve", policy=policy)
+    writer = user.branch("draft", operation_id="op")
+    first = do(writer, ADD_NOTE)
+    loaded = writer.load('{"type": "Note", "data": {"text": "x"}}', operation_id="load")
+    graph.delete_branch("draft")
+
+    assert do(writer, ADD_NOTE) == first
+    assert writer.load('{"type": "Note", "data": {"text": "x"}}', operation_id="load") == loaded
+    with pytest.raises(OperationReusedError):
+        do(writer, 'insert Note { text: "twice" }')
+    with pytest.raises(BranchNotFoundError):
+        do(user.branch("draft", operation_id="new"), ADD_NOTE)
+    assert graph.branches() == ["main"]
 
 
 def test_a_merge_and_a_revert_that_were_done_are_not_denied_after_a_cleanup(graph: Graph) -> None:

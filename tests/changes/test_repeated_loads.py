@@ -11,7 +11,7 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import OperationReusedError
+from omnigraph.errors import BranchNotFoundError, InputError, OperationReusedError
 from omnigraph.storage import steps
 from omnigraph.storage.layout import ASIDE
 from tests.changes.meanwhile import READY, STAGED, meanwhile
@@ -21,6 +21,11 @@ SCHEMA = """
 node Person { slug: String @key  age: I32? }
 node Note { text: String }
 edge Knows: Person -> Person
+"""
+RENAMED = """
+node Human @rename_from("Person") { slug: String @key  age: I32? }
+node Note { text: String }
+edge Knows: Human -> Human
 """
 ANN = '{"type": "Person", "data": {"slug": "ann"}}\n'
 BOB = '{"type": "Person", "data": {"slug": "bob"}}\n'
@@ -138,6 +143,58 @@ def test_an_ingest_that_is_sent_again_says_again_that_it_made_its_branch(graph: 
         graph.ingest(BOB, branch="fresh", operation_id="op")
 
     assert slugs(graph, "fresh") == ["ann"]
+
+
+def test_a_load_that_is_sent_again_after_its_type_was_renamed_answers_as_before(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"slug": "cy"}]
+    given: list[Callable[[str], object]] = [
+        lambda op: graph.load(ANN + NOTE, operation_id=op),
+        lambda op: graph.load(iter(rows), type="Person", operation_id=op),
+        lambda op: graph.load({"Person": pa.table({"slug": ["bob"]})}, operation_id=op),
+        lambda op: graph.ingest('{"slug": "dan"}', branch="new", type="Person", operation_id=op),
+    ]
+    first = [load(f"op {at}") for at, load in enumerate(given)]
+    for branch in ("main", "new"):
+        graph.branch(branch).apply_schema(RENAMED)
+
+    with nothing_staged(monkeypatch):
+        assert [load(f"op {at}") for at, load in enumerate(given)] == first
+    with pytest.raises(InputError, match="no type 'Person'"):
+        graph.load(rows, type="Person", operation_id="another")
+    with pytest.raises(InputError, match="no type 'Person'"):
+        graph.load(rows, type="Person", operation_id="op 1", dry_run=True)
+
+
+def test_a_load_that_is_sent_again_is_of_the_kinds_that_its_types_had(graph: Graph) -> None:
+    load = partial(graph.load, [{"slug": "ann"}], type="Person", operation_id="op")
+    first = load()
+    graph.apply_schema(RENAMED)
+    later = RENAMED.replace('@rename_from("Person") ', "")
+    graph.apply_schema(later + "edge Person: Human -> Human")
+
+    assert load() == first
+
+
+def test_a_load_that_is_sent_again_after_its_branch_was_deleted_answers_as_before(
+    graph: Graph,
+) -> None:
+    graph.create_branch("draft")
+    load = partial(graph.load, ANN, branch="draft", operation_id="op")
+    first = load()
+    ingest = partial(graph.ingest, ANN, branch="made", operation_id="made")
+    made = ingest()
+    for name in ("draft", "made"):
+        graph.delete_branch(name)
+
+    assert load() == first
+    assert ingest() == made
+    assert graph.branches() == ["main"]
+    with pytest.raises(BranchNotFoundError):
+        graph.load(ANN, branch="draft", operation_id="new")
+    with pytest.raises(OperationReusedError):
+        graph.load(BOB, branch="draft", operation_id="op")
 
 
 @pytest.mark.parametrize("step", ["fragments written", READY])

@@ -139,6 +139,36 @@ def test_weights_that_add_up_to_no_number_are_an_error_where_no_lighter_path_is(
         found(graph, match % "a")
 
 
+FAR = {"ad": 1e308, "db": 1e308, "dz": 1e308, "ac": 1.0, "ce": 1.0, "eb": 1.0, "zy": 1.0}
+
+
+@pytest.mark.parametrize("bound", ["a", "b", "ab"])
+def test_only_what_no_path_with_a_finite_sum_reaches_is_an_error(
+    tmp_path: Path, bound: str
+) -> None:
+    graph = made(
+        tmp_path,
+        SCHEMA,
+        *(node("Town", slug=slug) for slug in "abcdeyz"),
+        *(edge("Road", *pair, km=km) for pair, km in FAR.items()),
+    )
+
+    def way(end: str, hops: str = "1,") -> list[str]:
+        ends = {"a": '$a: Town { slug: "a" }', "b": f'$b: Town {{ slug: "{end}" }}'}
+        match = " ".join(ends[each] for each in bound)
+        path = f"$a $e:road{{{hops}}} $b as $p shortest by $e.km"
+        return [each for each in found(graph, f"{match} {path}") if each[0] == "a"]
+
+    if bound == "a":
+        with pytest.raises(ExpressionError, match="add up to more than F64 holds"):
+            way("b")
+        return
+    assert way("b") == ["aceb"]
+    for end, hops in (("z", "1,"), ("y", "1,"), ("b", "1,2")):
+        with pytest.raises(ExpressionError, match="add up to more than F64 holds"):
+            way(end, hops)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_paths_by_weight_are_those_of_all_paths(tmp_path: Path, seed: int) -> None:
     random = Random(seed)

@@ -1,5 +1,6 @@
 """Queries are laid out in one way, and mean what they meant."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,52 @@ def test_what_was_laid_out_once_stays_so(text: str) -> None:
     except QueryError:
         return  # what cannot be read is not touched
     assert format_queries(found) == found
+
+
+LONG_NOT = """\
+query idle($city: String) {
+  match {
+    $p: Person
+    not {
+      $p worksAt $company
+      $company.name = "A-rather-long-name-of-a-company"
+      $company.city = $city
+      // those who left do not count
+      $company locatedIn $town  // now
+    }
+  }
+  return { $p.name }
+}
+"""
+COMMENTED_HEAD = """\
+query idle($city:
+// of birth
+String) {
+  match { $p: Person { city: $city } }
+  return { $p.name }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "text", [LONG_NOT, LONG_NOT.replace("not {", "optional {"), COMMENTED_HEAD]
+)
+def test_comments_stay_where_they_are(text: str) -> None:
+    assert format_queries(text) == text
+
+
+@pytest.mark.parametrize("comment", [" // c\n", " /* c */ ", "\n// x\n"])
+def test_a_comment_between_any_two_words_changes_nothing(comment: str) -> None:
+    words = re.sub(r" *//.*", "", LONG_NOT).split(" ")
+    for at in range(len(words)):
+        text = " ".join(words[:at]) + comment + " ".join(words[at:])
+        found = format_queries(text)
+        assert _without_comments(found) == _without_comments(text)
+        assert format_queries(found) == found
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"//[^\n]*|/\*.*?\*/|\s", "", text)
 
 
 def test_the_command_writes_files_and_tells_whether_it_would(tmp_path: Path) -> None:

@@ -211,3 +211,25 @@ def test_a_pandas_column_of_python_integers_may_hold_those_that_only_fit_u64(
         frame = pd.DataFrame({"k": ["c", "d"], "u": pd.Series([most, odd], dtype=object)})
         with pytest.raises(InputError, match="the frame cannot be read"):
             graph.load(frame, type="N")
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pytest.param(pd.DataFrame([["a", 1, 2]], columns=["k", "x", "x"]), id="a column twice"),
+        pytest.param(pd.DataFrame({"k": ["a"], "x": [1j]}), id="complex"),
+        pytest.param(
+            pd.DataFrame({"k": ["a"], "x": pd.arrays.SparseArray([1.0])}), id="a sparse column"
+        ),
+        pytest.param(pd.DataFrame({"k": pd.Series(["\ud800"], dtype=object)}), id="half of a pair"),
+    ],
+)
+def test_a_pandas_frame_that_arrow_cannot_hold_is_refused_in_our_words(
+    tmp_path: Path, frame: pd.DataFrame
+) -> None:
+    graph = fresh_graph(tmp_path / "g", "node N { k: String @key  x: F64? }")
+
+    with pytest.raises(InputError, match="the frame cannot be read: ") as told:
+        graph.load(frame, type="N")
+
+    assert str(told.value).encode()

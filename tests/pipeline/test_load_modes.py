@@ -624,6 +624,24 @@ def test_a_text_with_half_of_a_surrogate_pair_is_refused_in_our_words(graph: Gra
         graph.load('{"type": "Company", "data": {"name": "\ud800"}}', engine="inline")
 
 
+def test_half_of_a_surrogate_pair_where_a_number_is_expected_is_a_violation(
+    graph: Graph, engine: str
+) -> None:
+    row = {"slug": "ann", "name": "Ann", "age": "\ud800"}
+
+    with pytest.raises(ViolationsError, match=r'expected I32, got "\\ud800"') as told:
+        graph.load(text(node("Person", **row)), engine=engine)
+
+    assert str(told.value).encode()
+
+
+def test_an_error_about_a_name_that_cannot_be_written_can_be(graph: Graph) -> None:
+    with pytest.raises(InputError, match=r"\\ud800") as told:
+        graph.load([{"slug": "ann"}], type="\ud800")
+
+    assert str(told.value).encode()
+
+
 def test_a_stream_of_text_is_read_by_its_bytes(graph: Graph, tmp_path: Path) -> None:
     with written(tmp_path / "people.jsonl", person("é")).open() as stream:
         graph.load(stream, engine="inline")

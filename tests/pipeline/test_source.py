@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from omnigraph.api.graph import Graph, init
+from omnigraph.connector.options import SourceOptions
 from omnigraph.connector.source import OmniGraphSource
 from omnigraph.spark.connector import register
 from tests.pipeline.drivers import Driver
@@ -346,6 +347,13 @@ def test_the_variables_of_a_store_are_given_as_options_and_reach_the_tasks(
     for name in lane.environment:
         monkeypatch.delenv(name)
     assert slugs(read(graph, **lane.environment)) == ["ann"]
+
+
+def test_the_login_of_another_cloud_is_given_as_options_too() -> None:
+    given = {"path": "az://box/graph", "AZURE_STORAGE_ACCOUNT_NAME": "one"}
+    asked = SourceOptions.of(given, ["path"])
+
+    assert asked.store.options["azure_storage_account_name"] == "one"
 
 
 def test_the_name_is_one_that_spark_looks_for() -> None:

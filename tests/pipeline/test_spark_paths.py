@@ -9,6 +9,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.errors import ExpressionError
 from tests.engine.asking import made
+from tests.engine.test_paths import FAR
 from tests.engine.trial import by_tasks
 from tests.pipeline.loads import edge, node
 
@@ -123,6 +124,24 @@ def test_weights_that_add_up_to_no_number_are_an_error(
     assert _same(graph, text % "1,1") == 2
     with pytest.raises(ExpressionError, match="'km' of a path add up to more than F64 holds"):
         graph.at(engine="spark").query(text % "1,2")
+
+
+def test_weights_that_add_up_to_no_number_on_the_way_are_no_error(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    towns = (node("Town", slug=slug) for slug in "abcdeyz")
+    ways = (edge("Road", *ends, km=far) for ends, far in FAR.items())
+    graph = made(tmp_path, SCHEMA, *towns, *ways)
+    match = '$a: Town { slug: "a" }  $b: Town { slug: "%s" }'
+    text = (
+        f"match {{ {match}  $a $e:road{{1,}} $b as $p shortest by $e.km }} return {{ edges($p) }}"
+    )
+
+    assert _same(graph, text % "b") == 1
+    for end in "zy":
+        for engine in ("inline", "spark"):
+            with pytest.raises(ExpressionError, match="add up to more than F64 holds"):
+                graph.at(engine=engine).query(text % end)
 
 
 @pytest.mark.parametrize("bound", "ad")

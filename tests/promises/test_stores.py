@@ -3,6 +3,7 @@
 import errno
 import multiprocessing
 import os
+import pickle
 import tempfile
 import threading
 import time
@@ -10,6 +11,8 @@ import unicodedata
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -25,6 +28,7 @@ from omnigraph.errors import (
 )
 from omnigraph.storage import layout, steps
 from omnigraph.storage.near.sending import at_once
+from omnigraph.storage.staging import TablePlace
 from omnigraph.storage.store import store_at
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning.writes import Append, Upsert
@@ -112,6 +116,63 @@ def test_each_account_of_a_cloud_is_reached_by_a_client_of_its_own(
 
     assert one is again
     assert one is not two
+
+
+def test_tables_and_tasks_ask_a_cloud_with_the_login_of_their_handle(
+    asked: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two", "one"):
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", name)
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "a2V5")
+        store = store_at("az://box/graph")
+        place = TablePlace("id", store, "nodes/x", layout.DETACHED + 5)
+        sent = pickle.loads(pickle.dumps(place))
+        asked.clear()
+
+        store.objects.read("x")
+        for each in (partial(Tables(store).open, "nodes/x", 5), place.open, sent.open):
+            with pytest.raises(StorageError):
+                each()
+
+        assert asked == {name}
+        assert "a2V5" not in repr((store, place))
+
+
+def test_a_cloud_takes_the_login_of_the_variables_of_a_graph() -> None:
+    given = {"AZURE_STORAGE_ACCESS_KEY": "a2V5", "GOOGLE_BEARER_TOKEN": "b2V5"}
+
+    azure, google = (store_at(f"{each}://box/graph", given).options for each in ("az", "gs"))
+
+    assert azure["azure_storage_account_key"] == "a2V5"
+    assert google["google_bearer_token"] == "b2V5"
+    assert not {*azure.values()} & {*google.values()} & {*given.values()}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
+    """Serve an Azure without objects; returns the accounts as which it is asked."""
+    found: set[str] = set()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            login = self.headers.get("Authorization", "")
+            found.add(login.removeprefix("SharedKey ").partition(":")[0])
+            self.send_response(404)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        do_HEAD = do_GET  # noqa: N815 - the name that http.server calls
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("AZURITE_BLOB_STORAGE_URL", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("AZURE_STORAGE_USE_EMULATOR", "true")
+    yield found
+    server.shutdown()
+    server.server_close()
 
 
 @pytest.mark.parametrize("prefix", ["", "/deep/er", "/with space", "/ünïcödé", "/a+b=c"])

@@ -12,7 +12,7 @@ from omnigraph.api.backend import CallOptions
 from omnigraph.api.local.places import Functions
 from omnigraph.api.operation import named_or_main
 from omnigraph.api.operations.write import EmbedAgain, Ingest, Load, Mutate, Resolve
-from omnigraph.errors import HeadMovedError, InputError
+from omnigraph.errors import BranchNotFoundError, HeadMovedError, InputError
 from omnigraph.merge.review import reviews
 from omnigraph.policy.actions import Action
 from omnigraph.query.compile import AcceptedSchema, compile_cached
@@ -21,6 +21,7 @@ from omnigraph.query.plan import MutationPlan
 from omnigraph.syntax.source import make_source
 from omnigraph.versioning.names import new_branch_name
 from omnigraph.versioning.notes import check_notes
+from omnigraph.versioning.operations import find_operation
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent
 from omnigraph.versioning.unknown_outcome import unknown_outcome
@@ -49,7 +50,7 @@ def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
     if operation.snapshot is not None:
         raise InputError("a snapshot never changes", hint="name a branch")
     branch = named_or_main(operation.branch)
-    access.check(branch, Action.CHANGE)
+    access.allow(Action.CHANGE, branch)
     source = options.source or make_source(operation.query_source, "<query>")
     now = datetime.now(UTC)
 
@@ -117,7 +118,7 @@ def load(access: Access, operation: Load, options: CallOptions) -> Loaded:
 
     how = _load_options(access, operation, options)
     branch = named_or_main(operation.branch)
-    target = LoadTarget(branch, access.standing(branch, Action.CHANGE))
+    target = LoadTarget(branch, _pinned(access, branch, how))
     how = replace(how, shows_rows=access.shows(branch, Action.CHANGE))
     with _job(access, operation, options, target, how) as (sources, runner):
         return run_load(access.repository, target, sources, runner, how)
@@ -174,13 +175,37 @@ def ingest(access: Access, operation: Ingest, options: CallOptions) -> Ingested:
     snapshot, is_new = access.ingesting(branch, base)
     how = replace(how, shows_rows=is_new or access.shows(branch, Action.CHANGE))
     target = LoadTarget(new_branch_name(branch) if is_new else branch, snapshot, is_new, base)
-    left = reviews.left_over(access.repository, branch) if is_new else []
+    earlier = _done_before(access, how)
+    if earlier is not None:
+        target = replace(target, snapshot=earlier, is_new=False)
+    left = reviews.left_over(access.repository, branch) if target.is_new else []
     with _job(access, operation, options, target, how) as (sources, runner):
         done = run_ingest(access.repository, target, base, sources, runner, how)
     if done.branch_created:
         with unknown_outcome(f"'{branch}' was made, but has an old review", _LOOK):
             reviews.drop(access.repository, left)
     return done
+
+
+def _pinned(access: Access, branch: str, how: "LoadOptions") -> Snapshot:
+    """Pin a branch for a load, or the commit that this load led to before."""
+    try:
+        standing = access.standing(branch, Action.CHANGE)
+    except BranchNotFoundError:
+        earlier = _done_before(access, how)
+        if earlier is None:
+            raise
+        return earlier
+    return _done_before(access, how) or standing
+
+
+def _done_before(access: Access, how: "LoadOptions") -> Snapshot | None:
+    """Pin the commit that a load led to before; its types may have other names by now."""
+    if how.dry_run or how.operation_id is None:
+        return None
+    at = access.repository.manifest.recent()
+    earlier = find_operation(access.repository, how.operation_id, how.actor, at)
+    return None if earlier is None else access.repository.pin(earlier)
 
 
 def _load_options(access: Access, operation: Load | Ingest, options: CallOptions) -> "LoadOptions":

@@ -290,13 +290,13 @@ class _WeightedSearch:
             before = frontier[owners]
             sums, lost = _add_weights(costs[before], rests[before], weights)
             known = costs[nodes]
-            is_tie = (sums == known) & ((lost < rests[nodes]) | np.isinf(known))
-            lighter = np.flatnonzero((sums < known) | is_tie)
+            # A sum beyond F64 is passed on once, to find what no other path reaches.
+            is_better = np.where(np.isinf(sums), hops[nodes] < 0, lost < rests[nodes])
+            lighter = np.flatnonzero((sums < known) | ((sums == known) & is_better))
             nodes, owners, edges = nodes[lighter], owners[lighter], edges[lighter]
             sums, lost = sums[lighter], lost[lighter]
             ranks = (sums, lost, search.precedence(frontier)[owners], search.edges.ranks(edges))
             found, first = _first_of_each(nodes, *ranks)
-            self._check_sums(sums[first])
             rounds.append((found, frontier[owners[first]], edges[first]))
             costs[found], rests[found] = sums[first], lost[first]
             hops[found] = len(rounds)
@@ -304,6 +304,7 @@ class _WeightedSearch:
         reached = np.flatnonzero(hops >= search.path.hops.minimum)
         if wanted is not None:
             reached = wanted[hops[wanted] >= search.path.hops.minimum]
+        self._check_sums(costs[reached])
         return _follow_rounds(reached, hops, rounds)
 
     def _step(self, frontier: Numbers) -> tuple[Numbers, Numbers, Numbers, "np.ndarray"]:

@@ -35,6 +35,7 @@ from omnigraph.schema.catalog import EdgeType, NodeType, column_name
 from omnigraph.schema.types import INTEGERS, U64, is_text
 from omnigraph.spark.connector import to_arrow_schema, to_spark_type
 from omnigraph.storage.reading import read_columns
+from omnigraph.storage.store import CLOUDS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -366,7 +367,7 @@ class SnapshotFrames:
         snapshot = self.reader.snapshot
         store = snapshot.tables.store
         given = {_VARIABLES.get(name, name): value for name, value in store.options.items()}
-        known = {name: value for name, value in given.items() if name.lower().startswith("aws_")}
+        known = {name: value for name, value in given.items() if name.upper().startswith(CLOUDS)}
         return {"path": store.root, "snapshot": snapshot.commit.id, **known}
 
 

@@ -90,6 +90,8 @@ class Manifest:
         self._freshness = Freshness()
         self._first: str | None = None
         self._known: Table | None = None
+        # An operation that was looked for last, and the version in which it is not.
+        self._undone: tuple[str, Table] | None = None
         self._links: dict[str, Link] = {}
         self._steps: dict[str, dict[str, Step]] = {}
         self._stretches: dict[str, tuple[Set[int], dict[str, Stretch]]] = {}
@@ -106,6 +108,13 @@ class Manifest:
         if found is not self._known:
             self.check_graph(found)
         return found
+
+    def recent(self) -> Table:
+        """Return the newest version, or in a bucket the one that was the newest just now."""
+        known = self._known
+        if known is None or self._tables.store.is_local:
+            return self.newest()
+        return known if self._freshness.age(known.version) < _SOON else self.newest()
 
     def look_ahead(self, *, folds: bool) -> Callable[[], Table]:
         """Begin to look for the newest version, and return what waits for it.
@@ -318,11 +327,16 @@ class Manifest:
 
     def operation(self, operation_id: str, actor: str | None, at: Table) -> Commit | None:
         """Return the commit that an operation of an actor led to, if it was published."""
+        undone = self._undone
+        if undone is not None and undone[0] == operation_id and undone[1] is at:
+            return None
         where = pc.field("location") == operation_place(operation_id)
         rows = at.scan(["metadata"], where)
         fresh = (each for each in fresh_commits(at).values() if each.is_named)
         ids = {each.commit.id for each in fresh if each.commit.operation_id == operation_id}
         ids.update(rows["metadata"].to_pylist())
+        if not ids:
+            self._undone = (operation_id, at)
         found = self.commits(ids, at)
         own = (found[each] for each in sorted(ids) if found[each].actor == actor)
         return next((each for each in own if self.is_published(each.id, at)), None)

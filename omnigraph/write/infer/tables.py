@@ -50,7 +50,10 @@ def _frame(data: Any) -> pa.Table:  # noqa: ANN401 - of any library
         return _from_rows("<rows>", data)
     if not is_frame(data):
         raise InputError(f"a {type(data).__name__} is not a frame")
-    return to_stream(data).read_all()
+    table = to_stream(data).read_all()
+    if len(set(table.column_names)) < table.num_columns:
+        raise InputError("the frame has two columns of one name")
+    return table
 
 
 def _at(path: Path) -> list[GivenTable]:
@@ -167,18 +170,33 @@ def _from_rows(place: str, rows: Iterable[object]) -> pa.Table:
         if not isinstance(row, Mapping):
             raise UnreadableError(f"{place}: row {number} is not an object")
     names = list(dict.fromkeys(name for row in every for name in row))  # type: ignore[attr-defined]
+    _check_names(place, names)
     columns = {}
     for name in names:
-        values = [_plain(row.get(name)) for row in every]  # type: ignore[attr-defined]
         try:
-            columns[name] = _array(values)
+            columns[name] = _array([_plain(row.get(name)) for row in every])  # type: ignore[attr-defined]
         except UnicodeEncodeError:
             message = f"{place}: '{name}' has half of a surrogate pair, which is invalid Unicode"
             raise UnreadableError(message) from None
+        except (TypeError, ValueError, RecursionError) as bad:
+            raise UnreadableError(
+                f"{place}: '{name}' has a value that is not JSON: {bad}"
+            ) from None
     return pa.table(columns)
 
 
+def _check_names(place: str, names: Iterable[object]) -> None:
+    for name in names:
+        if not isinstance(name, str):
+            raise UnreadableError(f"{place}: the name of a column is {name!r}, not a text")
+        if name.encode(errors="ignore").decode() != name:
+            reason = "has half of a surrogate pair, which is invalid Unicode"
+            raise UnreadableError(f"{place}: the name of a column {reason}")
+
+
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if type(value).__name__ == "NaTType":  # of pandas, where it stands for null
+        return None
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False, default=str)
     return value
@@ -187,7 +205,9 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
 def _array(values: list[Any]) -> pa.Array:
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+    except UnicodeEncodeError:
+        raise
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
         texts = [
             v if v is None or isinstance(v, str) else json.dumps(v, default=str) for v in values
         ]

@@ -275,7 +275,8 @@ class _LoadPlanner:
     def _result(
         self, rows: Mapping[str, int], counts: RowCounts | None, commit: Commit | None
     ) -> Loaded:
-        nodes = self.target.snapshot.catalog.nodes
+        schema = (self.target.snapshot.commit if commit is None else commit).schema
+        nodes = self.repository.catalog(schema).nodes
         return Loaded(
             branch=self.target.branch,
             mode=self.options.mode,

@@ -113,14 +113,16 @@ class _PathSearch:
 
     def find(self) -> _PathFrame:
         """Return the paths within the hops, from every start to every node that is wanted."""
-        found = _PathFrame(
-            self._by_hops() if self.path.path.weight is None else self._by_weight(), *self.names
-        )
+        found = self._by_hops() if self.path.path.weight is None else self._by_weight()
+        return _PathFrame(self._asked(found), *self.names)
+
+    def _asked(self, paths: "DataFrame") -> "DataFrame":
+        """Return the paths to nodes that are wanted."""
         if self.wanted is None:
-            return found
+            return paths
         asked = self.frames.names.new_list(2)
-        on = list(zip((found.start, found.end), asked, strict=True))
-        return replace(found, frame=join(found.frame, self.wanted.toDF(*asked), on, "left_semi"))
+        on = list(zip(self.names[:2], asked, strict=True))
+        return join(paths, self.wanted.toDF(*asked), on, "left_semi")
 
     def _by_hops(self) -> "DataFrame":
         """Return the paths of the fewest edges: the first hop that meets a node reaches it."""
@@ -142,7 +144,7 @@ class _PathSearch:
     def _by_weight(self) -> "DataFrame":
         """Return the lightest paths: every one that became lighter goes on, hop by hop."""
         hops, best = self.path.hops, self._begin()
-        frontier, distance = best, 0
+        frontier, distance, is_heavy = best, 0, False
         while hops.maximum is None or distance < hops.maximum:
             self._check_weights(frontier)
             reached = self._best(self._step(frontier))
@@ -151,10 +153,13 @@ class _PathSearch:
             heaviest = frontier.agg(fn.max(self.names[4])).collect()[0][0]
             if heaviest is None:
                 break
-            self._check_sum(heaviest["sum"])
+            is_heavy = is_heavy or isinf(heaviest["sum"])
             rest = self._without(best, [frontier])
             best = rest.unionAll(frontier).localCheckpoint(eager=False)
-        return best.filter(fn.size(self.names[3]) >= hops.minimum)
+        found = best.filter(fn.size(self.names[3]) >= hops.minimum)
+        if is_heavy:
+            self._check_sums(found)
+        return found
 
     def _begin(self) -> "DataFrame":
         """Return the path of no edges from each start to itself."""
@@ -197,7 +202,7 @@ class _PathSearch:
         others = self.frames.names.new_list(3)
         before = known.select(start, end, cost).toDF(*others)
         joined = join(paths, before, [(start, others[0]), (end, others[1])], "left")
-        # NaN is more than infinity: a sum that is infinite stays, to be refused.
+        # NaN is more than infinity: a sum that is infinite stays where there is no other.
         least = fn.coalesce(fn.col(others[2]), _cost(fn.lit(float("nan")), fn.lit(0.0)))
         return joined.filter(fn.col(cost) < least).select(self.names)
 
@@ -231,9 +236,11 @@ class _PathSearch:
             assert name is not None
             raise ExpressionError([unusable_weight(name, found[0][0])], source=self.source)
 
-    def _check_sum(self, heaviest: float) -> None:
+    def _check_sums(self, paths: "DataFrame") -> None:
+        """Raise ExpressionError if nodes are wanted that no path with a finite sum reaches."""
         name = self.path.path.weight
-        if name is not None and isinf(heaviest):
+        is_lost = fn.col(f"{self.names[4]}.sum") == fn.lit(float("inf"))
+        if name is not None and not self._asked(paths.filter(is_lost)).isEmpty():
             raise ExpressionError([unusable_sum(name)], source=self.source)
 
     @cached_property

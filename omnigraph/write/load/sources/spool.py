@@ -168,7 +168,10 @@ def to_stream(frame: Frame) -> pa.RecordBatchReader:
     if type(frame).__module__.startswith("pandas"):
         try:
             frame = _from_pandas(frame)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as bad:
+        except UnicodeEncodeError:
+            reason = "a text has half of a surrogate pair, which is invalid Unicode"
+            raise InputError(f"the frame cannot be read: {reason}") from None
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as bad:
             raise InputError(f"the frame cannot be read: {'; '.join(map(str, bad.args))}") from None
     if not hasattr(frame, "__arrow_c_stream__"):
         raise InputError(f"a {type(frame).__name__} is not a frame")
