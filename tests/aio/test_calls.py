@@ -138,6 +138,18 @@ async def test_a_task_that_waits_for_its_turn_is_cancelled_at_once(served: Serve
             await first
 
 
+async def cancel_twice(task: "asyncio.Task[None]", begun: Event, goes_on: Event) -> None:
+    """Cancel a task whose work has begun and does not go on yet; it ends when the work does."""
+    assert await eventually(begun.is_set)
+    for _ in range(2):
+        task.cancel()
+        await asyncio.sleep(0.05)
+    assert not task.done()
+    goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 async def test_a_task_that_is_cancelled_twice_ends_after_its_work_and_leaves_no_run(
     graph: aio.Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,15 +168,7 @@ async def test_a_task_that_is_cancelled_twice_ends_after_its_work_and_leaves_no_
         async with graph.run():
             pytest.fail("the task was cancelled before")
 
-    task = asyncio.create_task(run())
-    assert await eventually(begun.is_set)
-    for _ in range(2):
-        task.cancel()
-        await asyncio.sleep(0.05)
-    assert not task.done()
-    goes_on.set()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await cancel_twice(asyncio.create_task(run()), begun, goes_on)
     assert [str(each.status) for each in await graph.runs()] == ["aborted"]
 
 
@@ -188,15 +192,7 @@ async def test_a_task_that_is_cancelled_while_a_run_is_published_leaves_no_run(
         async with graph.run() as branch:
             await branch.mutate(ADD, slug="cy")
 
-    task = asyncio.create_task(run())
-    assert await eventually(begun.is_set)
-    for _ in range(2):
-        task.cancel()
-        await asyncio.sleep(0.05)
-    assert not task.done()
-    goes_on.set()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await cancel_twice(asyncio.create_task(run()), begun, goes_on)
     ends = {"aborted"} if fails else {"published", "aborted"}
     assert {str(each.status) for each in await graph.runs()} <= ends
 

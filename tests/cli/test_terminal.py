@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from threading import Timer
@@ -420,60 +421,47 @@ HANDSHAKES = {
 }
 
 
+@contextmanager
+def answering(
+    folder: Path, environment: dict[str, str], command: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield a command that reads standard input, after it answered the handshake."""
+    pipe = subprocess.PIPE
+    words = ["omnigraph", *command.split()]
+    with subprocess.Popen(
+        words, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        try:
+            running.stdin.write(HANDSHAKES[command])
+            running.stdin.flush()
+            assert running.stdout.readline(), "nobody answered the handshake"
+            yield running
+        finally:
+            running.kill()
+
+
 @pytest.mark.parametrize("command", HANDSHAKES)
 def test_ctrl_c_ends_a_command_that_reads_standard_input_on_a_thread(
     folder: Path, environment: dict[str, str], command: str
 ) -> None:
-    running = subprocess.Popen(
-        ["omnigraph", *command.split()],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert running.stdin is not None
-    assert running.stdout is not None
-    assert running.stderr is not None
-    try:
-        running.stdin.write(HANDSHAKES[command])
-        running.stdin.flush()
-        assert running.stdout.readline(), "nobody answered the handshake"
+    with answering(folder, environment, command) as running:
+        assert running.stderr is not None
         running.send_signal(signal.SIGINT)
         running.wait(60)  # its standard input stays open
         assert running.stderr.read().endswith(b"interrupted\n")
         assert running.returncode == 130
-    finally:
-        running.kill()
-        running.communicate()
 
 
 def test_ctrl_c_ends_such_a_command_also_where_nobody_reads_standard_error(
     folder: Path, environment: dict[str, str]
 ) -> None:
-    running = subprocess.Popen(
-        ["omnigraph", "lsp"],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert running.stdin is not None
-    assert running.stdout is not None
-    assert running.stderr is not None
-    try:
+    with answering(folder, environment, "lsp") as running:
+        assert running.stderr is not None
         running.stderr.close()
-        running.stdin.write(HANDSHAKES["lsp"])
-        running.stdin.flush()
-        assert running.stdout.readline(), "nobody answered the handshake"
         running.send_signal(signal.SIGINT)
         assert running.wait(60) == 130
-    finally:
-        running.kill()
-        running.wait()
-        running.stdin.close()
-        running.stdout.close()
 
 
 ASLEEP = """\
