@@ -62,7 +62,7 @@ def test_the_log_says_whether_there_is_a_policy(
     applied(free)
     with caplog.at_level("INFO", "omnigraph.server"), fleet(free):
         pass
-    started = [each.fields for each in caplog.records if each.message == "serving"]  # type: ignore[attr-defined]
+    started = [vars(each)["fields"] for each in caplog.records if each.getMessage() == "serving"]
     assert [each["policy"] for each in started] == [True, False]
 
 
