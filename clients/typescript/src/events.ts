@@ -24,10 +24,15 @@ export function parseEvent(block: string): ServerEvent | null {
   let id: string | null = null
   const data: string[] = []
   for (const line of block.split('\n')) {
-    const [, field, value] = /^([^:]*):? ?(.*)$/.exec(line) ?? []
-    if (field === 'event') name = value ?? ''
-    else if (field === 'id') id = value ?? ''
-    else if (field === 'data') data.push(value ?? '')
+    const [field, value] = partsOf(line)
+    if (field === 'event') name = value
+    else if (field === 'id') id = value
+    else if (field === 'data') data.push(value)
   }
   return data.length === 0 && id === null ? null : { name, id, data: data.join('\n') }
+}
+
+function partsOf(line: string): [field: string, value: string] {
+  const colon = line.indexOf(':')
+  return colon < 0 ? [line, ''] : [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')]
 }

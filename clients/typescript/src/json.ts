@@ -48,10 +48,15 @@ const exact: Reviver = (_key, value, context) => {
  * Return a value as JSON: bigints as integers, bytes as the text of a Blob, arrays of floats as vectors.
  *
  * A number beyond 2^53 - 1 is written as a float, which no integer type takes: its last digits may be
- * lost already, and only a bigint has them. Raises RangeError for NaN and infinities.
+ * lost already, and only a bigint has them. Raises RangeError for NaN, infinities and a Date without a time.
  */
 export function writeJson(value: unknown): string {
-  return JSON.stringify(value, (_key, each: unknown) => written(each))
+  return JSON.stringify(value, function (this: { readonly [name: string]: unknown }, key: string, each: unknown) {
+    const given = this[key]
+    if (given instanceof Date && Number.isNaN(given.getTime())) throw new RangeError('a Date without a time cannot be sent')
+    // `toJSON` has run before: that of a Buffer makes an object of its bytes, and one that pages add to BigInt a text.
+    return written(typeof given === 'bigint' || ArrayBuffer.isView(given) ? given : each)
+  })
 }
 
 function written(value: unknown): unknown {

@@ -25,6 +25,22 @@ test('bytes are sent as blobs, arrays of floats as vectors, times as texts', () 
   assert.equal(writeJson(sent), '{"raw":"base64:aGk=","v":[0.5,2],"at":"1970-01-01T00:00:00.000Z"}')
 })
 
+test('bytes of Node are sent as other bytes are, and no date as no value', () => {
+  assert.equal(writeJson({ raw: Buffer.from('hi'), rows: [Buffer.from('hi')] }), '{"raw":"base64:aGk=","rows":["base64:aGk="]}')
+  assert.throws(() => writeJson({ at: new Date('yesterday') }), RangeError)
+  assert.throws(() => writeJson(new Date(Number.NaN)), RangeError)
+})
+
+test('an integer stays one where a program has taught bigints to be texts', () => {
+  const taught = BigInt.prototype as unknown as { toJSON?: () => string }
+  taught.toJSON = () => 'a text'
+  try {
+    assert.equal(writeJson({ n: 7n }), '{"n":7}')
+  } finally {
+    delete taught.toJSON
+  }
+})
+
 test('declared columns have their types, and 64-bit integers are bigints however small', () => {
   const columns = { name: 'String', n: 'I64', big: 'U64?', many: '[I64]', t: { age: 'I32?' } } as const
   const row: RowOf<typeof columns> = decode(columns, { name: 'x', n: 7, big: '18446744073709551615', many: [1, '9007199254740993'], t: { age: null }, more: true })
