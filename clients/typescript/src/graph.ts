@@ -44,7 +44,7 @@ import { Api } from './generated/api.ts'
 import type { Sent, Value } from './json.ts'
 import { parseJson } from './json.ts'
 import type { CallOptions, ConnectOptions, ExportedRow, Lines, WriteOptions } from './requests.ts'
-import { Requests, sleep } from './requests.ts'
+import { ReadOptions, Requests, sleep } from './requests.ts'
 
 /** Parameters of a query, by name. */
 export type Params = { readonly [name: string]: Sent }
@@ -273,7 +273,7 @@ export class Branch extends View {
   /** Return what a merge would do, with its conflicts. */
   previewMerge(source: string | Branch, options: CallOptions & Without<MergeBody, 'source' | 'target' | 'preview'> = {}): Promise<Merged> {
     const { signal, ...fields } = options
-    return this.api.merge({ ...fields, source: named(source), target: this.name, preview: true }, { signal, key: null })
+    return this.api.merge({ ...fields, source: named(source), target: this.name, preview: true }, { signal })
   }
 
   /** Return a page of what this branch would bring to another, and what was said about it. */
@@ -373,7 +373,7 @@ export class StoredQuery {
   /** Return the rows of a stored read; I64 and U64 are bigints, as the server says which columns are. */
   async query<const C extends Columns | undefined = undefined>(params: Params = {}, options: CallOptions & { readonly columns?: C } = {}): Promise<Answer<Rowed<C>>> {
     this.#check('read')
-    const found = await this.#api.invokeQuery({ ...this.#place, name: this.about.name, params }, { signal: options.signal })
+    const found = await this.#api.invokeQuery({ ...this.#place, name: this.about.name, params }, new ReadOptions(options.signal))
     return answer(found, options.columns ?? wideColumns(this.about)) as Answer<Rowed<C>>
   }
 
@@ -417,10 +417,10 @@ class Feed {
   }
 }
 
-/** Whether a feed may go on after an error: the server did not answer, or ended. */
+/** Whether a feed may go on after an error: the server did not answer, or ended. A page that is not of a server stays what it is. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof OmniGraphError)) return false
-  return error.kind === 'unreachable' || error.status === 503 || error.status === 429 || error.code === 'remote_failed'
+  return error.kind === 'unreachable' || error.status === 503 || error.status === 429 || (error.code === 'remote_failed' && error.status >= 500)
 }
 
 function answer(found: Partial<Rows>, columns: Columns | undefined): Answer<unknown> {

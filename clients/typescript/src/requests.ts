@@ -19,6 +19,15 @@ export interface WriteOptions extends CallOptions {
   readonly key?: string | null | undefined
 }
 
+/** Options of a call that only reads, although its operation may change something. */
+export class ReadOptions implements CallOptions {
+  readonly signal: AbortSignal | undefined
+
+  constructor(signal: AbortSignal | undefined) {
+    this.signal = signal
+  }
+}
+
 export interface ConnectOptions {
   readonly token?: string | undefined
   /** How often a request is sent again when that is safe; 2 unless told. */
@@ -127,6 +136,7 @@ export class Requests {
 
   async #send<T>(attempt: Attempt<T>): Promise<T> {
     const { call, options } = attempt
+    if (call.writes && changesNothing(call, options)) return await this.#send({ ...attempt, call: { ...call, writes: false } })
     const key = call.writes && options.key !== null ? (options.key ?? crypto.randomUUID()) : null
     if (key !== null && !VISIBLE.test(key)) throw wrong(`'${key}' cannot be a key`, 'a server takes visible ASCII characters alone')
     const isRepeatable = isWhole(call.lines) && (key !== null || !call.writes)
@@ -177,6 +187,12 @@ export class Requests {
     if (!response.ok) throw await refusal(response)
     return await answered(() => read(response), { hasHeaders: true })
   }
+}
+
+/** Whether a call of an operation that may change something does not: a preview, a load that is only tried, a stored read. */
+function changesNothing({ body, query }: Call, options: CallOptions): boolean {
+  const fields: { readonly preview?: unknown; readonly dry_run?: unknown } = { ...query, ...body }
+  return options instanceof ReadOptions || fields.preview === true || fields.dry_run === true
 }
 
 /** There was no answer, or only a part of one. */

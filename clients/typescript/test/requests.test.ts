@@ -182,6 +182,62 @@ test('a feed goes on behind its cursor when the connection ends, without a part 
   )
 })
 
+test('a text of a change may have any line separator that Unicode has', async (context) => {
+  const text = 'one\u2028two\u2029three'
+  const { url } = await served(context, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(`event: changes\ndata: ${JSON.stringify({ changes: [{ id: text }] })}\n\n`)
+    response.write(`event: commit\nid: c1\ndata: ${JSON.stringify({ commit: { message: text }, stats: {}, schema_steps: [] })}\n\n`)
+  })
+  for await (const each of connect(url).branch().watch()) {
+    assert.deepEqual([each.commit.message, each.changes.map((one) => one.id), each.cursor], [text, [text], 'c1'])
+    break
+  }
+})
+
+test('a feed asks for no more where there is no server of graphs', { timeout: 120_000 }, async (context) => {
+  const { url, asked } = await served(context, (_request, response) => void response.writeHead(404).end('<h1>Not here</h1>'))
+  const following = connect(url).branch().watch({ signal: AbortSignal.timeout(30_000) }).next()
+  await assert.rejects(following, (error) => error instanceof ServerError && error.status === 404)
+  assert.equal(asked.length, 1)
+})
+
+test('a feed goes on when a proxy could not reach the server', { timeout: 120_000 }, async (context) => {
+  const { url, asked } = await served(context, (_request, response, count) => {
+    if (count === 1) response.writeHead(502).end('<h1>Bad Gateway</h1>')
+    else response.writeHead(200, { 'content-type': 'text/event-stream' }).end('event: commit\nid: c1\ndata: {"commit":{},"stats":{}}\n\n')
+  })
+  for await (const each of connect(url).branch().watch()) {
+    assert.equal(each.cursor, 'c1')
+    break
+  }
+  assert.equal(asked.length, 2)
+})
+
+test('what changes nothing is asked as a read, although its operation may change something', async (context) => {
+  const about = { name: 'by_visits', kind: 'read', columns: [] }
+  const { url, asked } = await served(context, (request, response) => {
+    if (request.method === 'GET') response.end(JSON.stringify(about))
+    else request.socket.destroy()
+  })
+  const main = connect(url).branch()
+  const stored = await main.stored('by_visits')
+  const reads = [() => stored.query(), () => main.previewMerge('draft'), () => main.revert('01ARZ3NDEKTSV4RRFFQ69G5FAV', { preview: true })]
+  for (const read of reads) await assert.rejects(read(), (error) => error instanceof UnreachableError && !error.message.includes('may have been done'))
+  const sent = asked.filter((each) => each.method === 'POST')
+  assert.deepEqual([sent.length, sent.filter((each) => 'idempotency-key' in each.headers).length], [9, 0])
+})
+
+test('a stored query that changes something may have been done when nobody answers', async (context) => {
+  const { url, asked } = await served(context, (request, response) => {
+    if (request.method === 'GET') response.end('{"name":"add","kind":"change","columns":[]}')
+    else request.socket.destroy()
+  })
+  const add = await connect(url).branch().stored('add')
+  await assert.rejects(add.mutate({}, { key: 'mine' }), (error) => error instanceof OutcomeUnknownError && error.key === 'mine')
+  assert.deepEqual(asked.slice(1).map((each) => each.headers['idempotency-key']), ['mine', 'mine', 'mine'])
+})
+
 test('what belongs to a server is asked beside its graphs', async (context) => {
   const { url, asked } = await served(context, (_request, response) => response.end('{"graphs":[],"branches":[],"cursor":null}'))
   const graph = connect(`${url}/graphs/people/`, { token: 'secret-token' })
