@@ -102,6 +102,9 @@ class _Features:
         self.server.text_document_publish_diagnostics(
             lsp.PublishDiagnosticsParams(uri=uri, diagnostics=[])
         )
+        # What was not saved is gone, and queries are checked with the file again.
+        if _is_schema(self._document(uri)):
+            self._tell_queries()
 
     def completion(self, params: lsp.CompletionParams) -> lsp.CompletionList:
         """Return what can stand at a place, as `POST /complete` does."""
@@ -182,9 +185,12 @@ class _Features:
         document = self._document(uri)
         self._tell(document)
         if _is_schema(document):
-            for other in list(self.server.workspace.text_documents.values()):
-                if other.uri != uri and _ending(other) == QUERIES:
-                    self._tell(other)
+            self._tell_queries()
+
+    def _tell_queries(self) -> None:
+        for each in list(self.server.workspace.text_documents.values()):
+            if _ending(each) == QUERIES:
+                self._tell(each)
 
     def _tell(self, document: "TextDocument") -> None:
         source = _source(document)

@@ -46,6 +46,11 @@ class Editor:
             lsp.DidChangeTextDocumentParams(text_document=document, content_changes=[whole])
         )
 
+    def close(self, name: str) -> None:
+        """Close a file; what was not saved of it is gone."""
+        document = lsp.TextDocumentIdentifier(uri=self.uri(name))
+        self.client.text_document_did_close(lsp.DidCloseTextDocumentParams(text_document=document))
+
     async def told(self, name: str) -> list[lsp.Diagnostic]:
         """Return the next list of problems of a file."""
         queue = self.problems.setdefault(name, asyncio.Queue())

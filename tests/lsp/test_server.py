@@ -78,6 +78,21 @@ def test_a_schema_that_is_not_saved_is_the_one_that_queries_are_checked_with(fol
     edit(folder, script)
 
 
+def test_a_schema_that_is_closed_unsaved_counts_as_it_was_saved(folder: Path) -> None:
+    async def script(editor: Editor) -> None:
+        editor.open("friends.gq")
+        assert await editor.told("friends.gq") == []
+        editor.open("people.pg", SCHEMA.replace("edge Knows", "edge Likes"))
+        assert await editor.told("people.pg") == []
+        assert [each.code for each in await editor.told("friends.gq")] == ["T3"]
+
+        editor.close("people.pg")
+        assert await editor.told("people.pg") == []
+        assert await editor.told("friends.gq") == []
+
+    edit(folder, script)
+
+
 def test_completion_is_that_of_the_schema_and_replaces_what_is_begun(folder: Path) -> None:
     async def script(editor: Editor) -> None:
         editor.open("friends.gq", 'query q() @description("𝄞") { match { $p: Per')
