@@ -335,6 +335,9 @@ def to_literal(value: pa.Scalar, kind: ValueType) -> "Column":
         return fn.array(*items).cast(to_spark_type(kind))
     if pa.types.is_date64(value.type):
         return fn.timestamp_millis(fn.lit(value.value))
+    if pa.types.is_date32(value.type):
+        # PySpark would send a java.sql.Date, whose calendar lacks ten days and is Julian before.
+        return fn.date_from_unix_date(fn.lit(value.value))
     plain = str(value) if pa.types.is_unsigned_integer(value.type) else value.as_py()
     return fn.lit(plain).cast(to_spark_type(kind))
 

@@ -27,6 +27,8 @@ _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     _WHOLE_STAGE: "false",
+    # Filters go to Parquet as days and moments of one calendar, not as java.sql.Date.
+    "spark.sql.datetime.java8API.enabled": "true",
     # Copies hold times of any century as they are.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
