@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 from base64 import b64decode, b64encode
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from omnigraph.adapters.extras import missing_extra
@@ -77,14 +77,6 @@ _RETURNED = """
 _ONE = f"""query one($keys: [String]) {{
   match {{ $c: Checkpoint  $c.slug in $keys }} return {{ {_RETURNED} }}
 }}"""
-_LATEST = f"""query latest($namespace: String) {{
-  match {{ $c: Checkpoint {{ namespace: $namespace }} }}
-  return {{ {_RETURNED} }} order {{ $c.checkpoint desc }} limit 1
-}}"""
-_ALL = f"""query all() {{
-  match {{ $c: Checkpoint }} return {{ {_RETURNED} }}
-  order {{ $c.namespace asc, $c.checkpoint desc }}
-}}"""
 _CHANNELS = """query channels($keys: [String]) {
   match { $c: CheckpointChannel  $c.slug in $keys }
   return { $c.slug as slug, $c.form as form, $c.content as content }
@@ -94,7 +86,8 @@ _WRITES = """query writes($keys: [String]) {
   return { $w.slug as slug, $w.of as of, $w.task as task, $w.place as place, $w.path as path,
            $w.channel as channel, $w.form as form, $w.content as content }
 }"""
-_EVERY_CHANNEL = "query every() { match { $c: CheckpointChannel } return { $c.slug as slug } }"
+# The keys of checkpoints began so before they named their thread.
+_WITHOUT_THREAD = '["'
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,28 +144,27 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
 
     def commit_of(self, config: RunnableConfig) -> str:
         """Return the id of the commit that a checkpoint was saved by; the latest by default."""
-        place, found = _Place.of(config), self._existing(config)
-        slug = _slug(place.namespace, found.checkpoint["id"])
-        blamed = self.branch(place.thread).blame("Checkpoint", slug)
+        place = _Place.of(config)
+        _, row = self._existing(place)
+        blamed = self.branch(place.thread).blame("Checkpoint", row["slug"])
         return next(each.commit.id for each in blamed if each.property == "content")
 
     def fork(self, config: RunnableConfig, thread_id: str) -> RunnableConfig:
         """Begin a thread where the graph stood at a checkpoint; returns its config."""
-        place, found = _Place.of(config), self._existing(config)
-        self._graph.create_branch(self._name(thread_id), self.commit_of(found.config))
-        return _Place(thread_id, place.namespace, None).config(found.checkpoint["id"])
+        place = _Place.of(config)
+        _, row = self._existing(place)
+        found = place.config(row["checkpoint"])
+        self._follow(place.thread, thread_id, self.commit_of(found))
+        return _Place(thread_id, place.namespace, None).config(row["checkpoint"])
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint, or the latest of its thread; None when there is none."""
         place = _Place.of(config)
-        view = self._view(place.thread)
-        if view is None:
+        found = self._row(place)
+        if found is None:
             return None
-        if place.checkpoint is None:
-            rows = list(view.query(_LATEST, namespace=place.namespace))
-        else:
-            rows = list(read_rows(view, _ONE, [_slug(place.namespace, place.checkpoint)]))
-        return next(self._tuples(place.thread, view, rows), None)
+        view, row = found
+        return next(self._tuples(place.thread, view, [row]))
 
     def list(
         self,
@@ -186,7 +178,7 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
         threads = self._threads() if config is None else [_Place.of(config).thread]
         for thread in threads:
             view = self._view(thread)
-            rows = [] if view is None else self._listed(view, config, before)
+            rows = [] if view is None else self._listed(thread, view, config, before)
             if filter:
                 rows = [each for each in rows if _fits(self._metadata(each), filter)]
             if limit is not None:
@@ -210,7 +202,7 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
         metadata_form, about = self._dumped(noted)
         versions = checkpoint["channel_versions"]
         row: dict[str, Any] = {
-            "slug": _slug(place.namespace, checkpoint["id"]),
+            "slug": _checkpoint_slug(place.thread, place.namespace, checkpoint["id"]),
             "namespace": place.namespace,
             "checkpoint": checkpoint["id"],
             "parent": place.checkpoint,
@@ -267,14 +259,15 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Begin a thread where another one stands; raises when it is there already."""
-        self._graph.create_branch(self._name(target_thread_id), self._name(source_thread_id))
+        source = self._name(source_thread_id)
+        self._follow(source_thread_id, target_thread_id, source)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints of some runs in all threads, with their writes."""
         runs = set(run_ids)
         for thread in self._threads() if runs else ():
             view = self._view(thread)
-            rows = [] if view is None else view.query(_ALL).to_dicts()
+            rows = [] if view is None else self._all(thread, view)
             self._delete(thread, rows, [each for each in rows if each["run"] not in runs])
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -290,7 +283,7 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
                 continue
             view = self._view(thread)
             if view is not None:
-                rows = view.query(_ALL).to_dicts()
+                rows = self._all(thread, view)
                 self._delete(thread, rows, self._needed(view, rows))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -346,12 +339,27 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
         """Keep only the latest checkpoint of each namespace, or nothing with `delete`."""
         await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
 
-    def _existing(self, config: RunnableConfig) -> CheckpointTuple:
-        """Return a checkpoint, or the latest of its thread; raises NotFoundError for none."""
-        found = self.get_tuple(config)
+    def _existing(self, place: _Place) -> tuple[View, dict[str, Any]]:
+        """Return the row of a checkpoint with its view; raises NotFoundError for none."""
+        found = self._row(place)
         if found is None:
-            raise NotFoundError(f"no checkpoint of the thread '{_Place.of(config).thread}'")
+            raise NotFoundError(f"no checkpoint of the thread '{place.thread}'")
         return found
+
+    def _row(self, place: _Place) -> tuple[View, dict[str, Any]] | None:
+        """Return the row of a checkpoint, or of the latest of its thread, with its view."""
+        view = self._view(place.thread)
+        if view is None:
+            return None
+        threads = self._followed(place.thread, view)
+        if place.checkpoint is None:
+            rows = _own_rows(view, threads, latest_of=place.namespace)
+        else:
+            about = (place.namespace, place.checkpoint)
+            keys = [*(_checkpoint_slug(each, *about) for each in threads), _slug(*about)]
+            by_slug = {each["slug"]: each for each in read_rows(view, _ONE, keys)}
+            rows = [by_slug[each] for each in keys if each in by_slug]
+        return (view, rows[0]) if rows else None
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
         """Return a version that is greater, and that no other line of the same thread has."""
@@ -391,6 +399,32 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
             self._begin(thread)
             branch.load(given, mode="replace", message=message)
 
+    def _follow(self, source: str, thread: str, at: str) -> None:
+        """Begin a thread that goes on from the checkpoints of another one."""
+        view = self._view(source)
+        followed = [source] if view is None else self._followed(source, view)
+        self._graph.create_branch(self._name(thread), at)
+        row = {"slug": _followed_slug(thread), "form": _EMPTY, "content": json.dumps(followed)}
+        try:
+            self.branch(thread).load({"CheckpointChannel": [row]}, mode="replace")
+        except BaseException:
+            # A thread that does not know whom it follows would look empty.
+            self.delete_thread(thread)
+            raise
+
+    def _followed(self, thread: str, view: View) -> Sequence[str]:
+        """Return a thread and those that it goes on from: whose checkpoints are its own.
+
+        Others may be on its branch as well: those of threads that were merged into its base.
+        """
+        rows = list(read_rows(view, _CHANNELS, [_followed_slug(thread)]))
+        others = json.loads(rows[0]["content"]) if rows else []
+        return list(dict.fromkeys([thread, *others]))
+
+    def _all(self, thread: str, view: View) -> Rows:
+        """Return the rows of all checkpoints of a thread, newest first in each namespace."""
+        return _own_rows(view, self._followed(thread, view))
+
     def _begin(self, thread: str) -> None:
         """Make the branch of a thread; its checkpoints and writes may be saved at the same time."""
         try:
@@ -403,24 +437,25 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
     ) -> None:
         """Delete all checkpoints but some, with their writes and channels that nobody needs."""
         slugs = {each["slug"] for each in kept}
-        gone = [each["slug"] for each in rows if each["slug"] not in slugs]
+        gone = [each for each in rows if each["slug"] not in slugs]
         view = self._view(thread)
         if not gone or view is None:
             return
         needed = {slug for each in kept for slug in _channels(each).values()}
-        stored = [str(each["slug"]) for each in view.query(_EVERY_CHANNEL)]
+        channels = {slug for each in gone for slug in _channels(each).values()}
+        writes = read_rows(view, _WRITES, map(_written, gone))
         delete_rows(
             self.branch(thread),
             {
-                "Checkpoint": gone,
-                "CheckpointWrite": [each["slug"] for each in read_rows(view, _WRITES, gone)],
-                "CheckpointChannel": [each for each in stored if each not in needed],
+                "Checkpoint": [each["slug"] for each in gone],
+                "CheckpointWrite": [each["slug"] for each in writes],
+                "CheckpointChannel": sorted(channels - needed),
             },
         )
 
     def _needed(self, view: View, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
         """Return the latest checkpoint of each namespace, and those that it is rebuilt from."""
-        by_slug = {each["slug"]: each for each in rows}
+        by_place = {(each["namespace"], each["checkpoint"]): each for each in rows}
         latest: dict[str, dict[str, Any]] = {}
         for each in rows:
             latest.setdefault(each["namespace"], each)
@@ -429,25 +464,28 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
             kept.append(row)
             rebuilt = set(self._metadata(row).get("counters_since_delta_snapshot") or ())
             while rebuilt and row["parent"] is not None:
-                slug = _slug(row["namespace"], row["parent"])
-                if slug not in by_slug:
+                place = (row["namespace"], row["parent"])
+                if place not in by_place:
                     break
-                row = by_slug[slug]  # noqa: PLW2901 - the line of its ancestors
+                row = by_place[place]  # noqa: PLW2901 - the line of its ancestors
                 kept.append(row)
                 # A channel is rebuilt from the nearest ancestor that holds its value.
                 rebuilt -= set(self._values(view, [row])[row["slug"]])
         return kept
 
     def _listed(
-        self, view: View, config: RunnableConfig | None, before: RunnableConfig | None
+        self,
+        thread: str,
+        view: View,
+        config: RunnableConfig | None,
+        before: RunnableConfig | None,
     ) -> Sequence[dict[str, Any]]:
-        rows: Iterable[dict[str, Any]] = view.query(_ALL)
         namespace = None if config is None else config["configurable"].get("checkpoint_ns")
         only = None if config is None else get_checkpoint_id(config)
         end = None if before is None else get_checkpoint_id(before)
         return [
             each
-            for each in rows
+            for each in self._all(thread, view)
             if (namespace is None or each["namespace"] == namespace)
             and (only is None or each["checkpoint"] == only)
             and (end is None or each["checkpoint"] < end)
@@ -457,7 +495,7 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
         self, thread: str, view: View, rows: Sequence[dict[str, Any]]
     ) -> Iterator[CheckpointTuple]:
         values = self._values(view, rows)
-        writes = self._writes(view, [each["slug"] for each in rows])
+        writes = self._writes(view, [_written(each) for each in rows])
         for row in rows:
             place = _Place(thread, row["namespace"], row["checkpoint"])
             parent = row["parent"]
@@ -467,7 +505,7 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
                 checkpoint={**checkpoint, "channel_values": values[row["slug"]]},
                 metadata=self._metadata(row),
                 parent_config=None if parent is None else place.config(parent),
-                pending_writes=writes.get(row["slug"], []),
+                pending_writes=writes.get(_written(row), []),
             )
 
     def _values(self, view: View, rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -510,6 +548,61 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
 def _slug(*parts: str) -> str:
     """Return a key of some parts, whatever characters they have."""
     return json.dumps(parts, ensure_ascii=False)
+
+
+def _checkpoint_slug(thread: str, namespace: str, checkpoint: str) -> str:
+    """Return the key of a checkpoint, which begins with its thread."""
+    return f"{_keys_of(thread)}{_slug(namespace, checkpoint)[1:]}"
+
+
+def _keys_of(thread: str) -> str:
+    """Return how the keys of the checkpoints of a thread begin, and those of no other thread."""
+    return f"[{_slug(thread)}, "
+
+
+def _followed_slug(thread: str) -> str:
+    """Return the key under which a thread keeps whom it follows; channels have three parts."""
+    return _slug("follows", thread)
+
+
+def _written(row: Mapping[str, Any]) -> str:
+    """Return what the writes of a checkpoint say that they are of."""
+    return _slug(row["namespace"], row["checkpoint"])
+
+
+def _own_rows(view: View, threads: Sequence[str], latest_of: str | None = None) -> Rows:
+    """Return the checkpoints of some threads, newest first in each namespace.
+
+    With `latest_of`, only the latest one of that namespace. Of checkpoints with the same id only
+    that of the first thread is returned: the others are what it replaced.
+    """
+    starts = [*map(_keys_of, threads), _WITHOUT_THREAD]
+    found: Rows = view.query(*_own_query(starts, latest_of)).to_dicts()
+    ranked = sorted(found, key=lambda row: _rank(row["slug"], starts), reverse=True)
+    chosen = {_written(each): each for each in ranked}
+    rows = [each for each in found if chosen[_written(each)] is each]
+    return rows if latest_of is None else rows[:1]
+
+
+def _own_query(starts: Sequence[str], latest_of: str | None) -> tuple[str, dict[str, Any]]:
+    """Return a query for the checkpoints whose keys begin in some ways, with its parameters."""
+    given = {f"k{place}": each for place, each in enumerate(starts)}
+    own = " or ".join(f"$c.slug starts_with ${name}" for name in given)
+    latest = most = ""
+    if latest_of is not None:
+        given["namespace"] = latest_of
+        # Each thread may have one with the id of the latest.
+        latest, most = "$c.namespace = $namespace", f"limit {len(starts)}"
+    declared = ", ".join(f"${name}: String" for name in given)
+    text = f"""query own({declared}) {{
+      match {{ $c: Checkpoint  {latest}  ({own}) }}
+      return {{ {_RETURNED} }} order {{ $c.namespace asc, $c.checkpoint desc }} {most}
+    }}"""
+    return text, given
+
+
+def _rank(slug: str, starts: Sequence[str]) -> int:
+    return next(place for place, each in enumerate(starts) if slug.startswith(each))
 
 
 def _channels(row: Mapping[str, Any]) -> dict[str, str]:

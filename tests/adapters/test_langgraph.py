@@ -35,6 +35,12 @@ NOTES = "node Note { slug: String @key }"
 ADD = "query add($slug: String) { insert Note { slug: $slug } }"
 ALL = "query all() { match { $n: Note } return { $n.slug as slug } order { slug asc } }"
 
+EVERY = """query every() { match { $c: Checkpoint } return {
+  $c.slug as slug, $c.namespace as namespace, $c.checkpoint as checkpoint, $c.form as form,
+  $c.content as content, $c.metadata_form as metadata_form, $c.metadata as metadata,
+  $c.channels as channels
+} }"""
+
 
 class State(TypedDict):
     said: list[str]
@@ -115,6 +121,95 @@ def test_any_thread_id_has_a_branch_of_its_own(
     assert found.checkpoint["channel_values"] == {"of": thread}
     threads = {each.config["configurable"]["thread_id"] for each in saver.list(None)}
     assert threads == {"a", thread}
+
+
+@pytest.mark.parametrize("where", ["at hand", "a server"])
+def test_a_thread_has_no_checkpoints_of_threads_that_were_merged(
+    where: str, tmp_path: Path
+) -> None:
+    init(tmp_path / "g", CHECKPOINT_SCHEMA, durable=False).close()
+    if where == "at hand":
+        with open_graph(tmp_path / "g") as graph:
+            keep_apart(graph)
+        return
+    with serving(tmp_path / "g") as url, connect(url) as graph:
+        keep_apart(graph)
+
+
+def keep_apart(graph: Graph) -> None:
+    saver = OmniGraphSaver(graph)
+    ana = put(saver, generate_config("ana"), a=1)
+    saver.put_writes(ana, [("a", 1)], "task")
+    put(saver, generate_config("ana", checkpoint_ns="child"), c=1)
+    graph.merge("thread/ana", "main")
+    saver.put_writes(generate_config("bob", checkpoint_id="first"), [("b", 1)], "task")
+    assert saver.get_tuple(generate_config("bob")) is None
+    put(saver, generate_config("bob"), b=1)
+    newer = put(saver, ana, a=2)
+    graph.merge("thread/ana", "main")
+    graph.merge("main", "thread/bob")
+
+    assert values(saver, "bob") == [{"b": 1}]
+    assert saver.get_tuple(generate_config("bob", checkpoint_ns="child")) is None
+    assert saver.get_tuple(generate_config("bob", checkpoint_id=of(newer))) is None
+    saver.prune(["bob"])
+    graph.merge("thread/bob", "main")
+    graph.merge("main", "thread/ana")
+    assert values(saver, "ana") == [{"a": 2}, {"a": 1}, {"c": 1}]
+
+
+def values(saver: OmniGraphSaver, thread: str) -> list[dict[str, Any]]:
+    found = [each.checkpoint["channel_values"] for each in saver.list(generate_config(thread))]
+    whole = saver.list({"configurable": {"thread_id": thread, "checkpoint_ns": "child"}})
+    return [*found, *(each.checkpoint["channel_values"] for each in whole)]
+
+
+def of(config: RunnableConfig) -> str:
+    return str(config["configurable"]["checkpoint_id"])
+
+
+def test_a_fork_of_forks_has_the_checkpoints_of_all(graph: Graph, saver: OmniGraphSaver) -> None:
+    config = put(saver, generate_config("t0"), a=0)
+    for number in range(1, 70):
+        saver.copy_thread(f"t{number - 1}", f"t{number}")
+        if number % 20 == 0:
+            config["configurable"]["thread_id"] = f"t{number}"
+            config = put(saver, config, a=number)
+    assert values(saver, "t69") == [{"a": 60}, {"a": 40}, {"a": 20}, {"a": 0}]
+    forked = saver.fork(generate_config("t69", checkpoint_id=of(config)), "last")
+    assert saver.get_tuple(forked) is not None
+
+
+def test_a_checkpoint_that_is_saved_again_in_a_fork_replaces_the_inherited_one(
+    saver: OmniGraphSaver,
+) -> None:
+    checkpoint = generate_checkpoint()
+    first = saver.put(generate_config("t1"), checkpoint, generate_metadata(step=1), {})
+    saver.copy_thread("t1", "t2")
+    saver.put(generate_config("t2"), checkpoint, generate_metadata(step=2), {})
+    for config in (generate_config("t2"), generate_config("t2", checkpoint_id=of(first))):
+        found = saver.get_tuple(config)
+        assert found is not None
+        assert found.metadata["step"] == 2
+    assert len(list(saver.list(generate_config("t2")))) == 1
+
+
+def test_checkpoints_whose_keys_do_not_name_their_thread_are_read(
+    graph: Graph, saver: OmniGraphSaver
+) -> None:
+    first = put(saver, generate_config("t"), a=1)
+    row = saver.branch("t").query(EVERY).to_dicts()[0]
+    saver.branch("t").mutate(
+        "query d($k: String) { delete Checkpoint where slug = $k }", k=row["slug"]
+    )
+    row["slug"] = f'["", "{row["checkpoint"]}"]'
+    saver.branch("t").load({"Checkpoint": [row]})
+    second = put(saver, first, a=2)
+    assert values(saver, "t") == [{"a": 2}, {"a": 1}]
+    saver.prune(["t"])
+    assert values(saver, "t") == [{"a": 2}]
+    assert saver.get_tuple(first) is None
+    assert saver.get_tuple(second) is not None
 
 
 def test_pruning_keeps_what_a_channel_of_changes_is_rebuilt_from(saver: OmniGraphSaver) -> None:
