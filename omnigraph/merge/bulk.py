@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
+from itertools import groupby
 from math import ceil
+from operator import itemgetter
 from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
@@ -15,9 +17,17 @@ from omnigraph.frozen import dataclass
 from omnigraph.merge.compare.diff import TableDiff, match_rows
 from omnigraph.merge.compare.row_change import Op
 from omnigraph.merge.conflict import Side
-from omnigraph.merge.rowmerge import MergedType, SideDiffs, TypeMerge, merge_rows, without
+from omnigraph.merge.rowmerge import (
+    MergedType,
+    SideDiffs,
+    TypeMerge,
+    loose,
+    merge_rows,
+    without,
+)
+from omnigraph.merge.settle import SettledRows, with_columns_of
 from omnigraph.merge.stored_change import Soundness, StoredChange, StoredPart
-from omnigraph.merge.threeway import Terms
+from omnigraph.merge.threeway import Terms, align_rows
 from omnigraph.schema.catalog import StoredType
 from omnigraph.spark.choice import Engine, default_settings, runner_for_merge
 from omnigraph.spark.deadline import Deadline, deadline_of
@@ -122,7 +132,7 @@ class TaskMerger:
         type_merge: TypeMerge,
         terms: Terms,
         change: TypeChange,
-        settled: pa.Array,
+        settled: SettledRows,
         vectors: VectorFiller,
     ) -> tuple[Table, Models]:
         """Write the result of `merged`; rows that were settled since are as `change` has them.
@@ -132,31 +142,33 @@ class TaskMerger:
         self.progress.begin("writing", _extent(type_merge).rows)
         aside = new_aside(place_of(type_merge.ours).store)
         try:
-            task = partial(_write_bucket, _Bucket.of(type_merge, terms), settled, aside, vectors)
+            bucket = _Bucket.of(type_merge, terms)
+            task = partial(_write_bucket, bucket, settled.ids, aside, vectors)
             found = self._run(type_merge, task)
-            made = self._written(type_merge, found, change, settled, aside)
+            rows, used = _settled_rows(type_merge, found, change, settled, vectors)
+            made = self._written(type_merge, found, change, rows, settled.ids, aside)
         finally:
             aside.discard()
         runner = self._runner(_extent(type_merge))
         built = build_indexes(runner, [(type_merge.stored, made)], self.progress)
-        return built[type_merge.stored.name], join_models((), *(each.models for each in found))
+        models = [used, *(each.models for each in found)]
+        return built[type_merge.stored.name], join_models((), *models)
 
     def _written(
         self,
         type_merge: TypeMerge,
         found: Sequence["_WrittenBucket"],
         change: TypeChange,
+        rows: pa.Table,
         settled: pa.Array,
         aside: Aside,
     ) -> Table:
-        """Add the merged rows to our table, and remove those that they replace."""
+        """Add the merged and the settled rows to our table, and remove those they replace."""
         pieces = [piece for each in found for piece in each.pieces]
         replaced = [each.replaced for each in found]
         table = type_merge.ours
-        taken = change.ids.filter(pc.is_in(change.ids, value_set=settled))
-        if len(taken):
-            rows = look_up_rows(type_merge.theirs, "id", taken, table.schema.names)
-            pieces += write_pieces(place_of(table), rows.cast(table.schema))
+        if rows.num_rows:
+            pieces += write_pieces(place_of(table), rows)
         hidden = change.hidden.filter(pc.is_in(change.hidden, value_set=settled))
         if len(hidden):
             addresses = look_up_rows(table, "id", hidden, [ADDRESS])[ADDRESS].to_numpy()
@@ -302,11 +314,12 @@ def _check_bucket(bucket: _Bucket, parcels: Sequence[Parcel]) -> MergedType:
 class _WrittenBucket:
     """The rows of a bucket as pieces, and the rows of our side that they replace.
 
-    `models` have made vectors for them.
+    `models` have made vectors for them. `settled` has the merged rows that were settled since.
     """
 
     pieces: Sequence[Piece]
     replaced: ReplacedRows
+    settled: pa.Table
     models: Models = ()
 
 
@@ -320,16 +333,57 @@ def _write_bucket(
     """Merge a bucket again, and write its rows except those that were settled since."""
     merged = bucket.merged(parcels)
     change = without(merged.change, settled)
+    left = merged.change.rows.filter(pc.is_in(merged.change.rows["id"], value_set=settled))
     replaced = keep_addresses(aside, _addresses_in_ours(parcels, change.hidden))
     if not change.rows.num_rows:
-        return _WrittenBucket((), replaced)
+        return _WrittenBucket((), replaced, left)
     rows, models = (
         vectors.filled_rows(bucket.stored, change.rows)
         if merged.lacks_vectors
         else (change.rows, ())
     )
     rows = rows.cast(bucket.ours.open().schema)
-    return _WrittenBucket(write_pieces(bucket.ours, rows), replaced, models)
+    return _WrittenBucket(write_pieces(bucket.ours, rows), replaced, left, models)
+
+
+def _settled_rows(
+    type_merge: TypeMerge,
+    found: Sequence[_WrittenBucket],
+    change: TypeChange,
+    settled: SettledRows,
+    vectors: VectorFiller,
+) -> tuple[pa.Table, Models]:
+    """Return the settled rows that a merge leaves, and the models that made vectors for them."""
+    stored, schema = type_merge.stored, type_merge.ours.schema
+    ids = change.ids.filter(pc.is_in(change.ids, value_set=settled.ids))
+    if not len(ids):
+        return schema.empty_table(), ()
+    is_whole = pc.is_in(ids, value_set=pa.array(sorted(settled.whole), pa.utf8()))
+    rows = look_up_rows(type_merge.theirs, "id", ids.filter(is_whole), schema.names)
+    others = ids.filter(pc.invert(is_whole))
+    every = pa.concat_tables([schema.empty_table(), *(each.settled.cast(schema) for each in found)])
+    merged = every.filter(pc.is_in(every["id"], value_set=others))
+    unmerged = others.filter(pc.invert(pc.is_in(others, value_set=merged["id"])))
+    kept = look_up_rows(type_merge.ours, "id", unmerged, schema.names)
+    parts = _with_parts(type_merge, pa.concat_tables([merged, kept.cast(schema)]), settled)
+    parts, models = vectors.filled_rows(stored, parts)
+    return pa.concat_tables([rows.cast(schema), parts.cast(schema)]), models
+
+
+def _with_parts(type_merge: TypeMerge, rows: pa.Table, settled: SettledRows) -> pa.Table:
+    """Return rows with the columns that were settled, in the order in which they were."""
+    rows = loose(rows)
+    parts = ((columns, side, row_id) for (row_id, columns), side in settled.parts.items())
+    for (columns, side), items in groupby(parts, itemgetter(0, 1)):
+        ids = pa.array([row_id for _, _, row_id in items], pa.utf8())
+        is_meant = pc.is_in(rows["id"], value_set=ids)
+        here, others = rows.filter(is_meant), rows.filter(pc.invert(is_meant))
+        table = type_merge.ours if side is Side.OURS else type_merge.theirs
+        there = look_up_rows(table, "id", to_array(here["id"]), here.column_names)
+        here, there = align_rows(here, there.cast(here.schema))
+        taken, _ = with_columns_of(type_merge.stored, here, there, columns)
+        rows = pa.concat_tables([others, taken])
+    return rows
 
 
 def _addresses_in_ours(parcels: Sequence[Parcel], ids: pa.Array) -> Addresses:

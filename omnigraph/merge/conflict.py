@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from enum import StrEnum
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, TypeVar
 
 from omnigraph.errors import InputError, Json
 from omnigraph.frozen import dataclass
@@ -38,7 +38,9 @@ _HOW_TO_CHOOSE = (
     "send the conflicts of a preview, with `take` set to ours or theirs, or a `value`, or"
     " `into` with the id of the node that is the same"
 )
-_BY_PROPERTY = (ConflictKind.DIVERGENT_INSERT, ConflictKind.DIVERGENT_UPDATE)
+_DIVERGENT = (ConflictKind.DIVERGENT_INSERT, ConflictKind.DIVERGENT_UPDATE)
+# Broken by what both sides gave a property, and settled by taking that property of one of them.
+_OF_RULES = (ConflictKind.UNIQUE, ConflictKind.VALUE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,8 @@ class Resolutions:
 
     `values` has what a property gets that is neither ours nor theirs, by type, row and property.
     `joined` has nodes that are one with another node, by type and id, with the id that stays.
+    `rules` has sides for properties with which both sides together break a rule. Whether they do
+    depends on the other choices, so one that nothing needs is not refused.
     """
 
     default: Side | None = None
@@ -128,6 +132,7 @@ class Resolutions:
     # Not shown, so that the digest of a merge without values is what it always was.
     values: Mapping[PropertyKey, object] = field(default_factory=dict, repr=False)
     joined: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
+    rules: Mapping[PropertyKey, Side] = field(default_factory=dict, repr=False)
 
     @classmethod
     def parse(cls, given: "Resolutions | Side | str | None") -> "Resolutions":
@@ -140,6 +145,7 @@ class Resolutions:
             {key: parse_choice(Side, side) for key, side in found.properties.items()},
             dict(found.values),
             dict(found.joined),
+            {key: parse_choice(Side, side) for key, side in found.rules.items()},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -148,10 +154,19 @@ class Resolutions:
             {"type_name": name, "row_id": row_id, "take": str(side)}
             for (name, row_id), side in self.rows.items()
         ]
-        kind = str(ConflictKind.DIVERGENT_UPDATE)
         rows += [
-            {"type_name": name, "row_id": row_id, "property": of, "kind": kind, "take": str(side)}
-            for (name, row_id, of), side in self.properties.items()
+            {
+                "type_name": name,
+                "row_id": row_id,
+                "property": of,
+                "kind": str(kind),
+                "take": str(side),
+            }
+            for kind, sides in (
+                (ConflictKind.DIVERGENT_UPDATE, self.properties),
+                (ConflictKind.VALUE, self.rules),
+            )
+            for (name, row_id, of), side in sides.items()
         ]
         rows += [
             {
@@ -195,6 +210,7 @@ class Resolutions:
         """
         rows: dict[tuple[str, str], Side] = {}
         properties: dict[PropertyKey, Side] = {}
+        rules: dict[PropertyKey, Side] = {}
         values: dict[PropertyKey, object] = {}
         joined: dict[tuple[str, str], str] = {}
         if not isinstance(choices, Iterable) or isinstance(choices, str | Mapping):
@@ -213,11 +229,14 @@ class Resolutions:
                 values[*key, str(name)] = choice["value"]
             elif take is None:
                 continue
-            elif name is None or choice.get("kind") not in _BY_PROPERTY:
-                rows[key] = parse_choice(Side, str(take))
+            elif name is not None and choice.get("kind") in _DIVERGENT:
+                _choose(properties, (*key, str(name)), take)
+            elif name is not None and choice.get("kind") in _OF_RULES:
+                _choose(rules, (*key, str(name)), take)
             else:
-                properties[*key, str(name)] = parse_choice(Side, str(take))
-        return Resolutions(default, {}, rows, properties, values, joined)
+                _choose(rows, key, take)
+        _check_agreement(properties, rules, values)
+        return Resolutions(default, {}, rows, properties, values, joined, rules)
 
     def of(self, type_name: str, row_id: str, name: str | None = None) -> Side | None:
         """Return the side that was chosen for a row or one of its properties, if any.
@@ -226,9 +245,17 @@ class Resolutions:
         """
         if name is not None and (type_name, row_id, name) in self.values:
             return None
-        found = None if name is None else self.properties.get((type_name, row_id, name))
+        found = None if name is None else self.of_property((type_name, row_id, name))
         found = found or self.rows.get((type_name, row_id)) or self.types.get(type_name)
         return found or self.default
+
+    def of_property(self, key: PropertyKey) -> Side | None:
+        """Return the side that was chosen for a property itself, if any."""
+        return self.properties.get(key) or self.rules.get(key)
+
+    def excludes(self, key: PropertyKey, side: Side) -> bool:
+        """Whether a property gets a value, or was chosen from the other side."""
+        return key in self.values or self.of_property(key) not in (None, side)
 
 
 def _row_of(choice: Mapping[str, object]) -> tuple[str, str]:
@@ -241,6 +268,30 @@ def _row_of(choice: Mapping[str, object]) -> tuple[str, str]:
             raise InputError(f"a resolution has no '{name}'", hint=_HOW_TO_CHOOSE)
         _check_unicode(choice, name)
     return str(choice["type_name"]), str(choice["row_id"])
+
+
+_Key = TypeVar("_Key", tuple[str, str], PropertyKey)
+
+
+def _choose(sides: dict[_Key, Side], key: _Key, take: object) -> None:
+    """Note the side of a choice; raise InputError where the other one was chosen as well."""
+    side = parse_choice(Side, str(take))
+    if sides.setdefault(key, side) is not side:
+        raise InputError(f"{_shown(key)} has both ours and theirs", hint="choose one of them")
+
+
+def _check_agreement(
+    properties: Mapping[PropertyKey, Side],
+    rules: Mapping[PropertyKey, Side],
+    values: Mapping[PropertyKey, object],
+) -> None:
+    """Raise InputError where the conflicts of one property are resolved in different ways."""
+    for key, side in rules.items():
+        if properties.get(key, side) is not side:
+            raise InputError(f"{_shown(key)} has both ours and theirs", hint="choose one of them")
+    for key in values:
+        if key in properties or key in rules:
+            raise InputError(f"{_shown(key)} has both `take` and `value`", hint="set one")
 
 
 def _into(choice: Mapping[str, object], key: tuple[str, str]) -> str:
@@ -260,8 +311,9 @@ def _check_unicode(choice: Mapping[str, object], name: str) -> None:
         raise InputError(f"the '{name}' of a resolution contains invalid Unicode") from None
 
 
-def _shown(key: tuple[str, str]) -> str:
-    return f"the resolution of {key[0]} '{shorten(key[1])}'"
+def _shown(key: tuple[str, ...]) -> str:
+    row = f"the resolution of {key[0]} '{shorten(key[1])}'"
+    return ": ".join((row, *key[2:]))
 
 
 def _check_keys(choice: Mapping[str, object]) -> None:

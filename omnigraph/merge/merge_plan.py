@@ -17,13 +17,13 @@ from omnigraph.evolve.align import Sides
 from omnigraph.frozen import dataclass
 from omnigraph.merge.compare.diff import diff
 from omnigraph.merge.compare.row_change import Op
-from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions
+from omnigraph.merge.conflict import Conflict, ConflictKind, PropertyKey, Resolutions
 from omnigraph.merge.lost import aligned
 from omnigraph.merge.options import MergeOptions
 from omnigraph.merge.outcome import Merge, Outcome
 from omnigraph.merge.patch import ConflictPatch, refuse_each
 from omnigraph.merge.rowmerge import MergedType, TypeMerge, in_order, merge_rows
-from omnigraph.merge.settle import Settling, stored_type
+from omnigraph.merge.settle import SettledRows, Settling, stored_type
 from omnigraph.merge.stored_change import StoredChange
 from omnigraph.schema.catalog import StoredType
 from omnigraph.storage.table import Table
@@ -74,7 +74,7 @@ class MergePlan:
     counts: dict[str, Mapping[Op, int]] = field(default_factory=dict)
     bulky: dict[str, TypeMerge] = field(default_factory=dict)
     kept: dict[str, StoredChange] = field(default_factory=dict)
-    settled: Mapping[str, set[str]] = field(default_factory=dict)
+    settled: dict[str, SettledRows] = field(default_factory=dict)
     revalued: frozenset[str] = frozenset()
     models: dict[str, Models] = field(default_factory=dict)
 
@@ -122,14 +122,14 @@ class MergePlan:
                 self.revalued |= {name}
             if merged.violations is not None:
                 known[name] = merged.violations
-        refuse_each(sorted(pointless))
         options.check()
         if self.kept and not any(known.values()) and self._is_sound(options):
+            refuse_each(sorted(pointless))
             for change in self.changes.values():
                 self._join_models(change.stored)
             return
         self._read_kept(options, held)
-        self._settle_all(options, known)
+        refuse_each(sorted(pointless - self._settle_all(options, known)))
 
     def _is_sound(self, options: MergeOptions) -> bool:
         """Whether nothing is left to settle: both sides go together, and no rule is broken."""
@@ -161,13 +161,19 @@ class MergePlan:
             self.changes[name] = in_order(change)
         self.kept.clear()
 
-    def _settle_all(self, options: MergeOptions, known: dict[str, tuple[Violation, ...]]) -> None:
-        """Make nodes one, set values and take sides as was chosen; what is left is a conflict."""
+    def _settle_all(
+        self, options: MergeOptions, known: dict[str, tuple[Violation, ...]]
+    ) -> set[PropertyKey]:
+        """Make nodes one, set values and take sides as was chosen; what is left is a conflict.
+
+        Returns the properties for which a chosen side decided something.
+        """
         self._join_nodes(options.resolutions)
         patch = ConflictPatch(self.ours, dict(options.resolutions.values), self.changes)
         self.conflicts = patch.settle(self.conflicts)
+        met: set[PropertyKey] = set()
         while True:
-            found = self._settle(options.resolutions, known)
+            found = self._settle(options.resolutions, known, met)
             left = patch.settle(found)
             if len(left) == len(found):
                 break
@@ -180,6 +186,7 @@ class MergePlan:
         chosen = options.resolutions.values or options.resolutions.joined
         if chosen or self.bulky or self.settled:
             self.reads = None  # more was read than is noted
+        return met
 
     def _decide_rows(self, names: set[str]) -> None:
         """Note that rows of some types are neither those of one side nor all new."""
@@ -319,11 +326,14 @@ class MergePlan:
         )
 
     def _settle(
-        self, resolutions: Resolutions, known: dict[str, tuple[Violation, ...]]
+        self,
+        resolutions: Resolutions,
+        known: dict[str, tuple[Violation, ...]],
+        met: set[PropertyKey],
     ) -> list[Conflict]:
         """Check the graph that the merge would leave, and settle what a choice of sides decides.
 
-        Returns what is left.
+        Returns what is left, and adds the choices that decided something to `met`.
         """
         suspects = self.sides.suspects
         settling = Settling(self.ours, self.theirs, resolutions, self.changes, known, suspects)
@@ -331,7 +341,10 @@ class MergePlan:
         read = (stored_type(self.ours, each) for each in _joined_types(self.ours, resolutions))
         self.reads = (*verdict.reads, *self.compared)
         self.looked_at = verdict.looked_at | {each.identity for each in read}
-        self.settled = settling.settled
+        met |= settling.met
+        self.revalued |= settling.revalued
+        for name, rows in settling.settled.items():
+            self.settled.setdefault(name, SettledRows()).add(rows)
         self._decide_rows({*settling.settled})
         return [self._violated(each) for each in self._new(verdict.violations)]
 
@@ -379,7 +392,7 @@ class MergePlan:
             return (Adopt(self.theirs.state(key)),)
         if name in self.bulky:
             assert options.bulk is not None
-            settled = pa.array(sorted(self.settled.get(name, ())), pa.utf8())
+            settled = self.settled.get(name, SettledRows())
             made, used = options.bulk.written(
                 self.bulky[name], options.terms, change, settled, self._filler(key)
             )
@@ -438,7 +451,8 @@ def _message(found: Merge, options: MergeOptions, *, reverts: bool) -> str:
     parts = [f"all {chosen.default}"] if chosen.default is not None else []
     parts += [f"{name} {side}" for name, side in chosen.types.items()]
     parts += [f"{'.'.join(key)} {side}" for key, side in chosen.rows.items()]
-    parts += [f"{'.'.join(key)} {side}" for key, side in chosen.properties.items()]
+    of_properties = {**chosen.properties, **chosen.rules}
+    parts += [f"{'.'.join(key)} {side}" for key, side in of_properties.items()]
     parts += [f"{'.'.join(key)} to another value" for key in chosen.values]
     parts += [f"{'.'.join(key)} is {into}" for key, into in chosen.joined.items()]
     return f"{text}; resolved: {', '.join(parts)}" if parts else text

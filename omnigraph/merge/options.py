@@ -5,11 +5,10 @@ from dataclasses import field
 from hashlib import sha256
 from typing import Protocol
 
-import pyarrow as pa
-
 from omnigraph.frozen import dataclass
 from omnigraph.merge.conflict import Resolutions
 from omnigraph.merge.rowmerge import MergedType, TypeMerge
+from omnigraph.merge.settle import SettledRows
 from omnigraph.merge.stored_change import Soundness, StoredChange
 from omnigraph.merge.threeway import Terms
 from omnigraph.spark.deadline import Deadline
@@ -48,7 +47,7 @@ class BulkMerger(Protocol):
         type_merge: TypeMerge,
         terms: Terms,
         change: TypeChange,
-        settled: pa.Array,
+        settled: SettledRows,
         vectors: VectorFiller,
     ) -> tuple[Table, Models]:
         """Write the result of `merged`; rows that were settled since are as `change` has them.
@@ -96,6 +95,8 @@ class MergeOptions:
         asked += repr(sorted(values.items(), key=repr)) if values else ""
         joined = dict(self.resolutions.joined)
         asked += repr(("joined", sorted(joined.items()))) if joined else ""
+        rules = dict(self.resolutions.rules)
+        asked += repr(("rules", sorted(rules.items()))) if rules else ""
         is_named = self.operation_id is not None
         return Intent(
             branch=target,

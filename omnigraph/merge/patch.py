@@ -4,15 +4,13 @@ from collections.abc import Iterable
 from dataclasses import field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import convert_each
-from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import InputError
 from omnigraph.frozen import dataclass
 from omnigraph.merge.conflict import Conflict, PropertyKey
-from omnigraph.merge.rowmerge import without
-from omnigraph.merge.settle import stored_type
+from omnigraph.merge.rowmerge import loose, without
+from omnigraph.merge.settle import change_of, rows_left, stored_type
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import StoredType, column_name
 from omnigraph.syntax.problems import shorten
@@ -68,26 +66,21 @@ class ConflictPatch:
 
     def _row(self, stored: StoredType, row_id: str) -> pa.Table:
         """Return a row as the merge would leave it."""
-        change, ids = self.changes.get(stored.name), pa.array([row_id])
-        if change is not None:
-            found = change.rows.filter(pc.is_in(change.rows["id"], value_set=ids))
-            if found.num_rows:
-                return found
-        table = self.ours.table(stored.identity)
-        found = look_up_rows(table, "id", ids, table.schema.names)
-        is_gone = change is not None and pc.any(pc.is_in(change.gone, value_set=ids)).as_py()
-        if is_gone or not found.num_rows:
+        found = rows_left(self.ours, self._change(stored), pa.array([row_id]))
+        if not found.num_rows:
             hint = "choose a side: set `take`"
             raise InputError(f"there is no {stored.name} '{shorten(row_id)}' to change", hint=hint)
         return found
 
     def _put(self, stored: StoredType, row: pa.Table) -> None:
-        nothing = TypeChange(stored, self.ours.table(stored.identity).schema.empty_table())
-        change = without(self.changes.get(stored.name, nothing), row["id"].combine_chunks())
-        rows = _loose(change.rows)
+        change = without(self._change(stored), row["id"].combine_chunks())
+        rows = loose(change.rows)
         joined = pa.concat_tables([rows, row.cast(rows.schema)])
         self.changes[stored.name] = TypeChange(stored, joined, change.gone)
         self.touched.add(stored.name)
+
+    def _change(self, stored: StoredType) -> TypeChange:
+        return change_of(self.ours, self.changes, stored)
 
 
 def refuse_each(chosen: Iterable[PropertyKey]) -> None:
@@ -97,11 +90,6 @@ def refuse_each(chosen: Iterable[PropertyKey]) -> None:
             f"{name} '{shorten(row_id)}': {property_name} is not a conflict of this merge",
             hint="preview the merge to see its conflicts",
         )
-
-
-def _loose(rows: pa.Table) -> pa.Table:
-    """Return rows whose columns may hold null: a vector is made when the rows are written."""
-    return rows.cast(pa.schema([each.with_nullable(nullable=True) for each in rows.schema]))
 
 
 def _vectors_of(stored: StoredType, conflict: Conflict) -> set[tuple[str, str | None, str]]:

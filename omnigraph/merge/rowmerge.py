@@ -143,3 +143,8 @@ def without(change: TypeChange, ids: pa.Array) -> TypeChange:
     rows = change.rows.filter(pc.invert(pc.is_in(change.rows["id"], value_set=ids)))
     gone = change.gone.filter(pc.invert(pc.is_in(change.gone, value_set=ids)))
     return TypeChange(change.stored, rows, gone)
+
+
+def loose(rows: pa.Table) -> pa.Table:
+    """Return rows whose columns may hold null: a vector is made when the rows are written."""
+    return rows.cast(pa.schema([each.with_nullable(nullable=True) for each in rows.schema]))

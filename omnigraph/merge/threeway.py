@@ -101,7 +101,7 @@ class Threeway:
         return TypeChange(self.stored, rows, ids)
 
     def _both_inserted(self, ours: pa.Table, theirs: pa.Table) -> pa.Table:
-        mine, yours = _align_rows(ours, theirs)
+        mine, yours = align_rows(ours, theirs)
         kinds = ConflictKind.DIVERGENT_INSERT, "was inserted by both sides with different values"
         base = pa.Table.from_arrays(
             [pa.nulls(mine.num_rows, kind) for kind in mine.schema.types], names=mine.column_names
@@ -109,8 +109,8 @@ class Threeway:
         return self._combined(mine, yours, None, base, kinds)
 
     def _both_updated(self, ours: SideChanges, theirs: SideChanges) -> pa.Table:
-        mine, yours = _align_rows(ours.after, theirs.after)
-        base = _align_rows(mine, theirs.before)[1]
+        mine, yours = align_rows(ours.after, theirs.after)
+        base = align_rows(mine, theirs.before)[1]
         kinds = ConflictKind.DIVERGENT_UPDATE, "was updated by both sides to different values"
         return self._combined(mine, yours, base, base, kinds)
 
@@ -156,7 +156,7 @@ class Threeway:
 
     def _deleted_by_us(self, ours: SideChanges, theirs: SideChanges) -> pa.Table:
         """Return the rows that we deleted and they updated, as far as theirs are taken."""
-        gone, kept = _align_rows(ours.deleted, theirs.after)
+        gone, kept = align_rows(ours.deleted, theirs.after)
         sides = self._sides(gone, (gone, None, kept), "was removed by us and updated by them")
         return kept.filter(pa.array([side is Side.THEIRS for side in sides], pa.bool_()))
 
@@ -166,7 +166,7 @@ class Threeway:
         Without a choice the rows are gone, whoever deleted them, so that further findings do not
         depend on whose side is whose.
         """
-        kept, gone = _align_rows(ours.after, theirs.deleted)
+        kept, gone = align_rows(ours.after, theirs.deleted)
         sides = self._sides(gone, (gone, kept, None), "was updated by us and removed by them")
         return ids_of(gone.filter(pa.array([side is not Side.OURS for side in sides], pa.bool_())))
 
@@ -230,7 +230,7 @@ def _without(rows: pa.Table, others: pa.Table) -> pa.Table:
     return rows.filter(pc.invert(pc.is_in(rows["id"], value_set=others["id"])))
 
 
-def _align_rows(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
+def align_rows(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Return the rows of two tables that have the same ids, in the same order."""
     places = pc.index_in(ids_of(one), value_set=ids_of(other))
     return one.filter(places.is_valid()), other.take(places.drop_null())

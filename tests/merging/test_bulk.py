@@ -141,6 +141,18 @@ def test_rules_that_are_broken_together_are_told_and_settled_in_parts_as_well(
     assert kinds == (broken if side is None else set())
 
 
+def test_what_was_settled_before_a_value_was_set_stays_settled_in_parts(graph: Graph) -> None:
+    quarrels(graph)
+    chosen = Resolutions(Side.OURS, values={("Person", "eve", "email"): "y@x"})
+    how = MergeOptions(resolutions=chosen)
+
+    found = outcome(graph, replace(how, bulk=IN_PARTS))
+
+    assert found == outcome(graph, how)
+    assert [row for row in found["left"]["edge:Joined"] if "choir" in row] == []
+    assert any("y@x" in row for row in found["left"]["node:Person"])
+
+
 PAIRS = {
     "one value twice": ([person("dan", email="x@x")], [person("eve", email="x@x")]),
     "a new edge to a node that is gone": ([remove("cy")], [edge("Likes", "bob", "cy")]),

@@ -8,10 +8,14 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.errors import InputError
+from omnigraph.merge.bulk import TaskMerger
 from omnigraph.merge.conflict import Resolutions, Side
+from omnigraph.merge.merge import merge
+from omnigraph.merge.options import MergeOptions
 from tests.changes.town import Row, content, do, rows
+from tests.merging.nursery import IN_PARTS
 from tests.merging.statements import edge, part_ways, person, remove, update, weigh
-from tests.merging.village import THEIRS, brief, conflicts, joined, of, part
+from tests.merging.village import OURS, THEIRS, brief, conflicts, joined, of, part
 
 Content = set[tuple[str, str]]
 Look = Callable[[Graph], Content]
@@ -113,9 +117,9 @@ def test_a_side_for_a_property_that_does_not_conflict_is_refused(graph: Graph) -
     assert {strict["property"], other["property"]} == {"age", "name"}
     chosen = Resolutions.chosen([{**each, "take": "ours"} for each in (strict, other)])
 
-    for merge in (graph.preview_merge, graph.merge):
+    for attempt in (graph.preview_merge, graph.merge):
         with pytest.raises(InputError, match=r"Person 'ada': \w+ is not a conflict of this merge"):
-            merge(THEIRS, resolutions=chosen)
+            attempt(THEIRS, resolutions=chosen)
     graph.merge(THEIRS, resolutions=chosen, strict=True)
 
     assert (seen(graph, "Person", "ada")["age"], seen(graph, "Person", "ada")["name"]) == (
@@ -348,3 +352,148 @@ def test_resolutions_that_nothing_needs_change_nothing(graph: Graph) -> None:
     graph.merge(THEIRS, resolutions="theirs")
 
     assert content(graph) == content(graph, "plain")
+
+
+def contested_email(graph: Graph) -> None:
+    """Let both sides rename cy, and give two people one email: cy by them, bob by us."""
+    do(graph, update("cy", age=1, name="Cy", email="old"))
+    ours = [update("cy", name="ours"), update("bob", email="x@x")]
+    part(graph, ours, [update("cy", name="theirs", email="x@x", age=9)])
+
+
+def name_age_email(graph: Graph, slug: str = "cy") -> tuple[object, ...]:
+    row = seen(graph, "Person", slug)
+    return row["name"], row["age"], row["email"]
+
+
+@pytest.mark.parametrize("bulk", [None, IN_PARTS])
+@pytest.mark.parametrize(
+    ("side", "cy", "bob"), [("ours", "old", "x@x"), ("theirs", "x@x", "bob@x")]
+)
+def test_what_is_chosen_for_a_unique_value_leaves_the_rest_of_the_row(
+    graph: Graph, side: str, cy: str, bob: str, bulk: TaskMerger | None
+) -> None:
+    contested_email(graph)
+    found = {each["property"]: each for each in graph.preview_merge(THEIRS).conflicts_json()}
+    assert brief([*found.values()]) == [
+        ("DivergentUpdate", "Person", "cy", "name"),
+        ("UniqueViolation", "Person", "cy", "email"),
+    ]
+    choices = [{**found["name"], "take": "theirs"}, {**found["email"], "take": side}]
+
+    how = MergeOptions(resolutions=Resolutions.chosen(choices), bulk=bulk)
+    done = merge(graph.repository, THEIRS, OURS, how)
+
+    assert name_age_email(graph) == ("theirs", 9, cy)
+    assert seen(graph, "Person", "bob")["email"] == bob
+    assert done.commit is not None
+    assert (done.commit.message or "").endswith(
+        f"resolved: Person.cy.name theirs, Person.cy.email {side}"
+    )
+
+
+def test_a_third_value_stays_beside_what_is_chosen_for_a_unique_value(graph: Graph) -> None:
+    contested_email(graph)
+    chosen = Resolutions(
+        values={("Person", "cy", "name"): "third"}, rules={("Person", "cy", "email"): Side.OURS}
+    )
+
+    graph.merge(THEIRS, resolutions=chosen)
+
+    assert name_age_email(graph) == ("third", 9, "old")
+
+
+def test_what_is_chosen_for_one_property_settles_no_other_one(graph: Graph) -> None:
+    contested_email(graph)
+    chosen = Resolutions(rules={("Person", "cy", "email"): Side.OURS})
+
+    assert brief(conflicts(graph, resolutions=chosen)) == [
+        ("DivergentUpdate", "Person", "cy", "name")
+    ]
+
+
+def test_what_is_chosen_for_one_row_does_not_overrule_what_is_for_another(graph: Graph) -> None:
+    part(
+        graph,
+        [update("bob", email="x@x"), update("cy", email="y@x")],
+        [update("bob", email="z@x"), update("cy", email="x@x")],
+    )
+    ours_of_bob = {("Person", "bob", "email"): Side.OURS}
+    theirs_of_cy = {("Person", "cy", "email"): Side.THEIRS}
+
+    found = conflicts(graph, resolutions=Resolutions(properties={**ours_of_bob, **theirs_of_cy}))
+
+    assert brief(found) == [("UniqueViolation", "Person", "cy", "email")]
+
+
+def test_a_choice_for_a_rule_that_nobody_breaks_is_not_refused(graph: Graph) -> None:
+    part(graph, [update("ada", age=1)], [update("ada", name="A")])
+
+    graph.merge(THEIRS, resolutions=Resolutions(rules={("Person", "ada", "email"): Side.OURS}))
+
+    assert name_age_email(graph, "ada") == ("A", 1, None)
+
+
+def test_a_side_can_be_chosen_for_a_property_that_breaks_a_rule(graph: Graph) -> None:
+    part(graph, [update("bob", email="x@x")], [update("cy", email="x@x", age=9)])
+
+    graph.merge(
+        THEIRS, resolutions=Resolutions(properties={("Person", "cy", "email"): Side.THEIRS})
+    )
+
+    assert name_age_email(graph) == (None, 9, "x@x")
+
+
+UNIQUE = {"kind": "UniqueViolation", "type_name": "Person", "row_id": "cy", "property": "email"}
+SET = {**UNIQUE, "kind": "DivergentUpdate"}
+ORPHAN = {"kind": "OrphanEdge", "type_name": "Likes", "row_id": "e"}
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ([{**UNIQUE, "take": "ours"}, {**SET, "take": "theirs"}], "has both ours and theirs"),
+        ([{**UNIQUE, "take": "ours"}, {**SET, "value": "z@x"}], "has both `take` and `value`"),
+        ([{**SET, "take": "ours"}, {**SET, "take": "theirs"}], "has both ours and theirs"),
+        (
+            [
+                {**ORPHAN, "property": "from", "take": "ours"},
+                {**ORPHAN, "property": "to", "take": "theirs"},
+            ],
+            "the resolution of Likes 'e' has both ours and theirs",
+        ),
+    ],
+)
+def test_choices_that_exclude_each_other_are_refused(
+    choices: list[dict[str, str]], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        Resolutions.chosen(choices)
+
+
+def test_choices_come_back_from_the_fields_of_a_request() -> None:
+    chosen = Resolutions(
+        properties={("Person", "cy", "name"): Side.THEIRS},
+        rules={("Person", "cy", "email"): Side.OURS},
+    )
+
+    assert Resolutions.from_json(**chosen.to_json()) == chosen
+
+
+MOVED = '{{"edge": "Likes", "from": "{}", "to": "bob", "data": {{"id": "e", "weight": {}}}}}'
+
+
+@pytest.mark.parametrize(("side", "source"), [("ours", "cy"), ("theirs", "ada")])
+def test_what_settles_the_end_of_an_edge_leaves_its_weight(
+    graph: Graph, side: str, source: str
+) -> None:
+    graph.load(MOVED.format("ada", 1), engine="inline")
+    graph.create_branch(THEIRS)
+    graph.load(MOVED.format("cy", 1), mode="merge", engine="inline")
+    graph.load(MOVED.format("ada", 7), mode="merge", branch=THEIRS, engine="inline")
+    do(graph.branch(THEIRS), remove("cy"))
+
+    graph.merge(THEIRS, resolutions=side)
+
+    (like,) = rows(graph, "Likes")
+    assert (like["src"], like["weight"]) == (source, 7)

@@ -1,5 +1,6 @@
 """A vector goes with the text that it was made from, whichever side both come from."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,22 @@ def test_after_a_criss_cross_vectors_go_with_their_texts_too(graph: Graph) -> No
     graph.merge("b")
 
     assert texts(graph) == {"a": "one", "c": "other"}
+
+
+@pytest.mark.parametrize("how", [MergeOptions(), MergeOptions(bulk=IN_PARTS)])
+@pytest.mark.parametrize(("side", "text"), [(Side.OURS, "one"), (Side.THEIRS, "same")])
+def test_a_unique_text_that_is_taken_from_a_side_has_its_vector(
+    tmp_path: Path, how: MergeOptions, side: Side, text: str
+) -> None:
+    graph = fresh_graph(tmp_path / "g", EMBEDDED.replace("text: String", "text: String @unique"))
+    do(graph, 'insert D { slug: "a" text: "one" } insert D { slug: "c" text: "other" }')
+    do(graph.create_branch("b"), update('text: "same"  n: 1'))
+    do(graph, 'update D set { text: "same" } where slug = "c"')
+    chosen = Resolutions(rules={("D", "a", "text"): side})
+
+    merge(graph.repository, "b", "main", replace(how, resolutions=chosen))
+
+    assert texts(graph) == {"a": text, "c": "same" if side is Side.OURS else "other"}
+    assert [
+        row["n"] for row in graph.snapshot().table("node:D").scan().sort_by("id").to_pylist()
+    ] == [1, None]
