@@ -47,6 +47,11 @@ class _Running:
     interrupt: Handler = None
     process: int = field(default_factory=os.getpid)
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether its JVM has died."""
+        return self.gateway is not None and not self.gateway.is_alive
+
 
 _lock = threading.RLock()
 _ours: list[_Running] = []  # at most one
@@ -82,13 +87,15 @@ def stop() -> None:
     """End our session and its JVM; a session of the user's goes on."""
     with _lock:
         # A forked child has a copy of the session, but it is its parent's.
-        if not _ours or _ours[0].process != os.getpid():
+        if not _ours or _ours[0].process != os.getpid() or _is_lent(_ours[0]):
             return
         running = _ours.pop()
         atexit.unregister(stop)
         if running.gateway is None:
-            with suppress(Exception):
-                running.spark.stop()
+            # PySpark would forget the session that the user has started since.
+            if not _is_stopped(running.spark):
+                with suppress(Exception):
+                    running.spark.stop()
             # PySpark never unsets it, and no classic session could start any more.
             os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
         else:
@@ -117,12 +124,22 @@ def to_spark_error(doing: str, failed: BaseException) -> SparkError:
 
 
 def _find_live() -> "SparkSession | None":
-    """Return our session if its JVM is still alive, or else an active one of the user's."""
+    """Return our session if it still runs, or else an active one of the user's."""
     for running in _ours:
-        is_gone = running.gateway is not None and not running.gateway.is_alive
-        is_usable = running.process == os.getpid() and not is_gone
-        return running.spark if is_usable and not _is_stopped(running.spark) else None
+        if running.process != os.getpid() or running.is_gone:
+            return None
+        if not _is_stopped(running.spark):
+            return running.spark
     return _find_users()
+
+
+def _is_lent(running: _Running) -> bool:
+    """Return whether a session of the user's runs in our JVM: PySpark starts no second one."""
+    if running.gateway is None or running.is_gone or not _is_stopped(running.spark):
+        return False
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None
 
 
 def _find_users() -> "SparkSession | None":

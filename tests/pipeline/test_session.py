@@ -5,14 +5,16 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import ConfigError
+from omnigraph.spark import session as module
 from omnigraph.spark.gateway import find_reason
-from omnigraph.spark.session import count_task_slots, is_running, session
+from omnigraph.spark.session import count_task_slots, is_running, session, stop
 from omnigraph.spark.settings import SparkSettings, settings_from
 from tests.pipeline.drivers import Driver, eventually, family, is_there, without_java
 from tests.pipeline.loads import history, person
@@ -317,6 +319,48 @@ say(running=is_running())
     assert next(told) == {"running": True, "rows": [0, 1, 2, 3]}
     assert next(told) == {"active": []}, "what was interrupted runs on"
     assert next(told) == {"running": False}
+
+
+def test_a_session_that_the_user_starts_in_our_jvm_is_used_and_left_alone(tmp_path: Path) -> None:
+    told = _told(
+        """
+from pyspark.sql import SparkSession
+os.environ["PYSPARK_PYTHON"] = sys.executable
+first = session(SparkSettings("local[1]"))
+first.stop()
+say(running=is_running())
+own = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+ours = jvm(own)
+say(running=is_running(), same=session(SparkSettings()) is own)
+stop()
+say(running=is_running(), rows=rows(own))
+own.stop()
+second = session(SparkSettings("local[1]"))
+say(rows=rows(second), same=jvm(second) == ours)
+stop()
+say(running=is_running(), left=[name for name in os.listdir(os.environ["TMPDIR"])
+                                if name.startswith("omnigraph-spark-")])
+""",
+        tmp_path,
+        is_quiet=False,
+    )
+    assert next(told) == {"running": False}
+    assert next(told) == {"running": True, "same": True}
+    assert next(told) == {"running": True, "rows": [0, 1, 2, 3]}
+    assert next(told) == {"rows": [0, 1, 2, 3], "same": False}
+    assert next(told) == {"running": False, "left": []}
+
+
+def test_a_session_that_the_user_has_stopped_is_not_stopped_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    again: list[bool] = []
+    stopped = SimpleNamespace(_sc=SimpleNamespace(_jsc=None), stop=lambda: again.append(True))
+    monkeypatch.setattr(module, "_ours", [module._Running(cast(Any, stopped))])
+
+    stop()
+
+    assert again == []
 
 
 def test_a_master_that_is_none_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
