@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 DEFAULT_MASTER = "local[*,4]"
 
 _REACH_SECONDS = 5.0
+# As long as anything but a start or an end takes.
+_ASK_SECONDS = 0.1
 _PORTS = {"spark": 7077, "sc": 15002}
 _HINT = "`omnigraph doctor` checks Java and Spark"
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
@@ -58,9 +60,16 @@ _ours: list[_Running] = []  # at most one
 
 
 def is_running() -> bool:
-    """Return whether this process has a live session, ours or the user's."""
-    with _lock:
+    """Return whether this process has a live session, ours or the user's.
+
+    One that is being started is none yet: requests ask, which do not wait for it.
+    """
+    if not _lock.acquire(timeout=_ASK_SECONDS):
+        return False
+    try:
         return _find_live() is not None
+    finally:
+        _lock.release()
 
 
 def session(settings: SparkSettings) -> "SparkSession":

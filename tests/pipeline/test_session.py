@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import ConfigError
+from omnigraph.errors import ConfigError, SparkError
 from omnigraph.spark import session as module
 from omnigraph.spark.gateway import find_reason
 from omnigraph.spark.session import count_task_slots, is_running, session, stop
@@ -361,6 +362,36 @@ def test_a_session_that_the_user_has_stopped_is_not_stopped_again(
     stop()
 
     assert again == []
+
+
+def test_nobody_who_asks_whether_spark_runs_waits_until_it_has_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, asked = threading.Event(), threading.Event()
+
+    def start(settings: SparkSettings) -> None:
+        begun.set()
+        asked.wait(60)
+        raise ImportError("a start that takes long")
+
+    def attempt() -> None:
+        with pytest.raises(SparkError, match="a start that takes long"):
+            session(SparkSettings("local[1]"))
+
+    monkeypatch.setattr(module, "_start", start)
+    monkeypatch.setattr(module, "_find_live", lambda: None)
+    monkeypatch.setattr(module, "_ours", [])
+    starting = threading.Thread(target=attempt)
+    starting.start()
+    assert begun.wait(60)
+    before = time.monotonic()
+
+    assert not is_running()
+
+    waited = time.monotonic() - before
+    asked.set()
+    starting.join(60)
+    assert waited < 30
 
 
 def test_a_master_that_is_none_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
