@@ -212,6 +212,18 @@ def test_a_graph_of_a_server_is_searched_alike(tmp_path: Path) -> None:
         assert [each.content for each in history.messages] == ["hello"]
 
 
+def test_any_number_of_long_ids_is_asked_for_and_deleted_in_a_server(tmp_path: Path) -> None:
+    quoted = 'quoted" ' * 16
+    ids = [f"{quoted}{number}" for number in range(8_000)]
+    init(tmp_path / "g", SCHEMA, durable=False).close()
+    with serving(tmp_path / "g") as url, connect(url) as graph:
+        store = OmniGraphVectorStore(graph.branch(), Directions())
+        store.add_texts(["apple", "bee", "x" * 9], ids=[ids[0], ids[-1], long := "l" * 600_000])
+        assert len(store.get_by_ids([*ids, long])) == 3
+        store.delete([*ids, long])
+        assert store.get_by_ids([*ids, long]) == []
+
+
 def test_a_graph_that_embeds_needs_no_embedding(tmp_path: Path) -> None:
     schema = document_schema(8).replace("Vector(8)?", 'Vector(8)? @embed("text")')
     with init(tmp_path / "g", schema, durable=False) as graph:
