@@ -347,6 +347,19 @@ def children(node: "Expr | Predicate") -> "tuple[Expr | Predicate, ...]":
             return ()
 
 
+def calls_more(node: "Expr | Predicate", most: int) -> bool:
+    """Return whether a node has more operators and functions inside it than so many.
+
+    No more of it are looked at: parts that occur again and again are one value, told many times.
+    """
+    waiting, calls = [node], 0
+    while waiting and calls <= most:
+        each = waiting.pop()
+        calls += isinstance(each, Call)
+        waiting += children(each)
+    return calls > most
+
+
 def shown_variables(expr: "Expr") -> "list[VariableRef]":
     """Return the variables that an expression shows as whole objects."""
     match expr:

@@ -27,6 +27,7 @@ from omnigraph.query.parsing.foreign import CONDITION_FORM, TEXT_WORDS
 from omnigraph.query.parsing.value_parser import (
     AGGREGATES,
     CONDITION_WORDS,
+    MOST_OPERATORS,
     PATH_PARTS,
     RANKINGS,
     TEXT_FUNCTIONS,
@@ -113,9 +114,25 @@ class ExpressionResolver:
     def value(self, node: ast.Expr) -> expr.Expr | None:
         """Type an expression; return None if a problem was reported."""
         try:
-            return self._value(node)
+            found = self._value(node)
+            self._check_size(found, node)
         except Unresolved:
             return None
+        return found
+
+    def _check_size(self, found: expr.Expr, node: ast.Expr) -> None:
+        """Report what is too large with its aliases: a few that use each other stand for millions.
+
+        The parser bounds what is written; an alias alone is as large as where it was made.
+        """
+        if not self.aliases or isinstance(node, Name) or not _uses_names(node):
+            return
+        if expr.calls_more(found, MOST_OPERATORS):
+            message = (
+                f"with its aliases, an expression can have at most {MOST_OPERATORS} "
+                "operators and functions"
+            )
+            self._fail(Code.QUERY_CAP, node.span, message)
 
     def _exists(self, node: ast.Exists) -> expr.Predicate | None:
         if self.exists is None:
@@ -570,6 +587,21 @@ def list_of(items: list[expr.Constant | expr.ParamRef]) -> expr.ListOf:
     kind = common_type(items) or (F64 if items else None)
     assert kind is None or isinstance(kind, ScalarType)
     return expr.ListOf(tuple(items), None if kind is None else kind.scalar)
+
+
+def _uses_names(node: ast.Expr) -> bool:
+    """Return whether something is computed from bare names."""
+    match node:
+        case Name():
+            return True
+        case ast.FunctionCall(arguments=operands):
+            return any(map(_uses_names, operands))
+        case ast.Arithmetic(left, _, right):
+            return _uses_names(left) or _uses_names(right)
+        case ast.Negative(operand):
+            return _uses_names(operand)
+        case _:
+            return False
 
 
 def property_type(bound: BoundVariable, name: str, catalog: Catalog) -> ValueType | None:
