@@ -10,7 +10,13 @@ import pytest
 
 import omnigraph as og
 from omnigraph.data.derived.coded_column import code_column
-from omnigraph.data.values.comparison import can_compare_plainly, compare, compare_plainly
+from omnigraph.data.values.comparison import (
+    can_compare_plainly,
+    compare,
+    compare_plainly,
+    contains,
+    starts_with,
+)
 from omnigraph.query.parsing.ast import Operator
 from omnigraph.schema.types import F32, F64, I32, I64, STRING
 
@@ -106,3 +112,21 @@ def test_a_text_is_compared_with_one_value_as_with_others(tmp_path: Path) -> Non
         assert asked("$t.kind != $k", k="a") == ["1"]
     graph.load([{"slug": "1", "kind": "a"}], type="T", mode="merge")
     assert asked("$t.kind = $k", k="a") == ["0", "1", "3"]
+
+
+def test_a_text_is_searched_for_the_text_of_another_column_as_for_one_value() -> None:
+    nul = chr(0)
+    texts = ["x", "a", f"a{nul}", f"{nul}a", nul, "", None, "äb", f"a{nul}b"]
+    pairs = list(product(texts, texts))
+    columns = [pa.array(each, pa.utf8()) for each in zip(*pairs, strict=True)]
+
+    for asked in (contains, starts_with):
+        by_column = asked(*columns).to_pylist()
+
+        assert by_column == [
+            asked(pa.array([text], pa.utf8()), pa.scalar(part, pa.utf8()))[0].as_py()
+            if part is not None
+            else None
+            for text, part in pairs
+        ]
+        assert asked(pa.scalar("a"), pa.array([f"a{nul}", "a"])).to_pylist() == [False, True]

@@ -146,12 +146,12 @@ def _fits(number: pa.Scalar, kind: pa.DataType) -> bool:
 
 def contains(text: Operand, part: Operand) -> Operand:
     """Return where a text contains another."""
-    return _match_text(text, part, pc.match_substring, _find_part)
+    return _match_text(text, part, pc.match_substring, str.__contains__)
 
 
 def starts_with(text: Operand, part: Operand) -> Operand:
     """Return where a text begins with another."""
-    return _match_text(text, part, pc.starts_with, np.strings.startswith)
+    return _match_text(text, part, pc.starts_with, str.startswith)
 
 
 def is_member(item: Operand, members: Operand) -> Operand:
@@ -200,23 +200,16 @@ def _match_text(
     text: Operand,
     part: Operand,
     with_one: Callable[[Any, Any], Any],
-    with_many: Callable[[Any, Any], Any],
+    with_each: Callable[[str, str], bool],
 ) -> Operand:
     if not is_array(part):
         if not part.is_valid:
             return pa.scalar(None, pa.bool_())
         return with_one(text, part.as_py())
-    texts = broadcast(text, len(part))
-    unknown = pc.or_(texts.is_null(), part.is_null())
-    both = (
-        np.asarray(each.fill_null("").to_pylist(), np.dtypes.StringDType())
-        for each in (texts, part)
-    )
-    return pc.if_else(unknown, pa.scalar(None, pa.bool_()), pa.array(np.asarray(with_many(*both))))
-
-
-def _find_part(texts: Any, parts: Any) -> Any:  # noqa: ANN401 - arrays of NumPy's strings
-    return np.strings.find(texts, parts) >= 0
+    # In Python: the strings of NumPy lose the NULs at their ends.
+    pairs = zip(broadcast(text, len(part)).to_pylist(), part.to_pylist(), strict=True)
+    found = [None if None in pair else with_each(*pair) for pair in pairs]
+    return pa.array(found, pa.bool_())
 
 
 def _to_float(column: Operand) -> Operand:
