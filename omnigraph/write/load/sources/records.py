@@ -201,7 +201,7 @@ def _type_name(text: bytes) -> object:
     except (msgspec.DecodeError, RecursionError):
         # The other decoder accepts lone surrogates, which are then reported with their field.
         record = decode_line(text)
-        if not isinstance(record, _Object):
+        if not isinstance(record, RecordObject):
             return None
         return record.get("type") or record.get("edge")
     return header.type or header.edge
@@ -331,7 +331,7 @@ class _RecordShape:
     ) -> tuple[Mapping[str, object] | None, list[Violation]]:
         """Return the values of one line by column, and what is wrong with its form."""
         record = decode_line(line)
-        if not isinstance(record, _Object):
+        if not isinstance(record, RecordObject):
             reason = record if isinstance(record, str) else f"is not a record; {_SHAPE}"
             return None, [self._bad(number, Code.RECORD_SYNTAX, reason)]
         if self.word not in record:
@@ -341,8 +341,8 @@ class _RecordShape:
         faults = self._field_faults(record, self.top, number)
         data = record.get("data")
         if data is None and self.is_edge:
-            data = _Object()
-        if not isinstance(data, _Object):
+            data = RecordObject()
+        if not isinstance(data, RecordObject):
             reason = 'has no "data"' if data is None else '"data" is not an object'
             return None, [*faults, self._bad(number, Code.RECORD_SHAPE, reason)]
         faults += self._field_faults(data, tuple(self.fields), number)
@@ -361,7 +361,7 @@ class _RecordShape:
         return str(value) if _is_number(value) and column in self._integer_ends else value
 
     def _field_faults(
-        self, found: "_Object", known: tuple[str, ...], number: int
+        self, found: "RecordObject", known: tuple[str, ...], number: int
     ) -> list[Violation]:
         faults = [
             self._bad(number, Code.REPEATED_FIELD, "is given twice", name)
@@ -399,9 +399,9 @@ def _given_columns(line: bytes) -> set[str]:
     except msgspec.DecodeError:
         # Arrow accepts lone surrogates.
         found = decode_line(line)
-        assert isinstance(found, _Object)
+        assert isinstance(found, RecordObject)
         data = found.get("data")
-        given = set(data if isinstance(data, _Object) else ())
+        given = set(data if isinstance(data, RecordObject) else ())
         return given | {column for name, column in EDGE_ENDS.items() if name in found}
     given = set(record.data or ())
     given |= set() if record.source is msgspec.UNSET else {"src"}
@@ -426,14 +426,14 @@ def loose_schema(stored: StoredType) -> pa.Schema:
     return pa.schema(fields)
 
 
-class _Object(dict[str, object]):
+class RecordObject(dict[str, object]):
     """A JSON object that remembers which names occurred twice."""
 
     repeated: tuple[str, ...] = ()
 
     @staticmethod
-    def of(pairs: list[tuple[str, object]]) -> "_Object":
-        found = _Object(pairs)
+    def of(pairs: list[tuple[str, object]]) -> "RecordObject":
+        found = RecordObject(pairs)
         if len(found) != len(pairs):
             times = Counter(name for name, _ in pairs)
             found.repeated = tuple(name for name in found if times[name] > 1)
@@ -445,7 +445,7 @@ def decode_line(line: bytes) -> object:
     try:
         value: object = json.loads(
             line.rstrip(b"\r\n").decode(),
-            object_pairs_hook=_Object.of,
+            object_pairs_hook=RecordObject.of,
             parse_constant=_no_constant,
             parse_float=_finite,
             parse_int=_whole,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
-from itertools import chain
-from typing import Any
+from itertools import chain, islice
+from typing import Any, TypeGuard
 from uuid import UUID
 
 import msgspec
@@ -16,9 +16,9 @@ import msgspec
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, StoredType, find_type
 from omnigraph.syntax.literal import datetime_text
-from omnigraph.syntax.problems import shorten
+from omnigraph.syntax.problems import shorten, suggest
 from omnigraph.write.load.sources.fields import column_of
-from omnigraph.write.load.sources.records import JSON_SPACE
+from omnigraph.write.load.sources.records import JSON_SPACE, RecordObject, decode_line
 
 Rows = Iterable[Mapping[str, Any]]
 _URI = re.compile(r"(?:s3|gs|az|file)://\S+", re.IGNORECASE)
@@ -38,13 +38,14 @@ def rows_in(data: object) -> Rows | None:
     if hasattr(data, "read") or hasattr(data, "__arrow_c_stream__"):
         return None
     if isinstance(data, Sequence):
-        return data if data and all(isinstance(each, Mapping) for each in data) else None
+        return data if all(isinstance(each, Mapping) for each in data) else None
     if not isinstance(data, Iterator):
         return None
-    first = next(data, None)
-    if not isinstance(first, Mapping):
-        raise InputError(f"a row is a {type(first).__name__}, not a dict")
-    return chain([first], data)
+    begin = list(islice(data, 1))
+    for first in begin:
+        if not isinstance(first, Mapping):
+            raise InputError(f"a row is a {type(first).__name__}, not a dict")
+    return chain(begin, data)
 
 
 def row_lines(rows: Rows, type_name: str | None, catalog: Callable[[], Catalog]) -> Iterator[bytes]:
@@ -60,14 +61,20 @@ def row_lines(rows: Rows, type_name: str | None, catalog: Callable[[], Catalog])
 
 
 def record_of(stored: StoredType, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of a type as a record: the ends of an edge, by any of their names, apart."""
+    """Return a row of a type as a record: the ends of an edge, by any of their names, apart.
+
+    An end that is given again, under another name, is left among the properties, to be reported.
+    """
     if isinstance(stored, NodeType):
         return {"type": stored.name, "data": dict(row)}
     record: dict[str, Any] = {"edge": stored.name}
     data: dict[str, Any] = {}
     for name, value in row.items():
-        column = column_of(stored, name)
-        (record if column in _ENDS else data)[_ENDS.get(column, name)] = value
+        end = _ENDS.get(column_of(stored, name))
+        if end is None or end in record:
+            data[name] = value
+        else:
+            record[end] = value
     return {**record, "data": data}
 
 
@@ -86,9 +93,10 @@ def network_lines(graph: Any, catalog: Catalog) -> Iterator[bytes]:  # noqa: ANN
         ends = (nodes[source], nodes[target])
         edge = _edge_type(key, values, (ends[0][0].name, ends[1][0].name), catalog)
         given = {name: value for name, value in values.items() if name != "type" or _has(edge)}
-        own = {"id": key[1]} if _is_named(key, edge) and not edge.key else {}
-        row = {"from": _id_of(ends[0], source), "to": _id_of(ends[1], target), **own, **given}
-        yield _line(record_of(edge, row))
+        is_named = _is_pair(key) and key[0] == edge.name
+        own = {"id": key[1]} if is_named and not edge.key else {}
+        between = {"from": _id_of(ends[0], source), "to": _id_of(ends[1], target)}
+        yield _line({"edge": edge.name, **between, "data": {**own, **given}})
 
 
 def to_records(data: bytes, stored: StoredType) -> bytes:
@@ -103,21 +111,59 @@ def _to_record(line: bytes, stored: StoredType) -> bytes:
     text = line.strip(JSON_SPACE)
     if not text or text.startswith(b"//"):
         return line
-    try:
-        found = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    found = _values(text)
+    if found is None:
         return line
     word = "edge" if isinstance(stored, EdgeType) else "type"
     own = json.dumps(stored.name).encode()
-    if bytes(found.get(word, b"")) == own and word not in stored.properties:
+    if found.get(word) == own and word not in stored.properties:
         return line
-    head = b'{"' + word.encode() + b'":' + own
+    head = b'{"%s":%s' % (word.encode(), own)
     if isinstance(stored, NodeType):
         return head + b',"data":' + text + b"}"
-    ends = {_ENDS[column]: name for name in found if (column := column_of(stored, name)) in _ENDS}
-    named = b"".join(b',"%s":%s' % (end.encode(), bytes(found[ends[end]])) for end in ends)
-    rest = {name: value for name, value in found.items() if name not in ends.values()}
-    return head + named + b',"data":' + msgspec.json.encode(rest) + b"}"
+    ends, data = _parted(_fields(text, found), stored)
+    return b'%s%s,"data":{%s}}' % (head, b"".join(b"," + each for each in ends), b",".join(data))
+
+
+def _parted(
+    fields: Iterable[tuple[str, bytes]], stored: EdgeType
+) -> tuple[list[bytes], list[bytes]]:
+    """Return the ends of an edge and its other fields; one that is given twice stays there twice.
+
+    An end that is given again, under another name, is one of the others.
+    """
+    names: dict[str, str] = {}
+    ends, data = [], []
+    for name, value in fields:
+        end = _ENDS.get(column_of(stored, name))
+        if end is None or names.setdefault(end, name) != name:
+            data.append(b"%s:%s" % (json.dumps(name).encode(), value))
+        else:
+            ends.append(b'"%s":%s' % (end.encode(), value))
+    return ends, data
+
+
+def _values(text: bytes) -> dict[str, bytes] | None:
+    """Return the values of a JSON object by name, the last of each; None for anything else."""
+    try:
+        found = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # The other decoder accepts lone surrogates, which are then reported with their field.
+        record = decode_line(text)
+        if not isinstance(record, RecordObject):
+            return None
+        return {name: json.dumps(value).encode() for name, value in record.items()}
+    return {name: bytes(value) for name, value in found.items()}
+
+
+def _fields(text: bytes, found: Mapping[str, bytes]) -> Iterable[tuple[str, bytes]]:
+    """Return the values of a JSON object with their names, twice if one is given twice."""
+    # Each field has one colon, beside those in its value and, which no property has, in its name.
+    if text.count(b":") == len(found) + b"".join(found.values()).count(b":"):
+        return found.items()
+    record = decode_line(text)
+    repeated = record.repeated if isinstance(record, RecordObject) else ()
+    return [(name, found[name]) for name in found for _ in range(1 + (name in repeated))]
 
 
 def _node(
@@ -125,19 +171,40 @@ def _node(
 ) -> tuple[NodeType, str | None, dict[str, Any]]:
     """Return the type of a node, the id that its name has, and its properties."""
     row = dict(values)
-    if isinstance(node, tuple) and len(node) == 2 and node[0] in catalog.nodes:
-        stored = catalog.nodes[node[0]]
-        return stored, None if stored.key else str(node[1]), _with_key(stored, node[1], row)
-    name = row.get("type")
-    if name in catalog.nodes:
-        stored = catalog.nodes[str(name)]
-        if "type" not in stored.properties:
-            del row["type"]
-    elif len(catalog.nodes) == 1:
-        (stored,) = catalog.nodes.values()
-    else:
-        raise InputError(f"the node {node!r} does not name its type", hint=_HOW_TO_NAME)
-    return stored, None if stored.key else str(node), _with_key(stored, node, row)
+    stored = _node_type(node, row, catalog)
+    name = node[1] if _is_pair(node) and node[0] == stored.name else node
+    if row.get("type") == stored.name and not _has(stored):
+        del row["type"]
+    row_id = None if stored.key else str(name)
+    if row_id is not None and str(row.get("id", row_id)) != row_id:
+        hint = "the name of a node without a key is its id"
+        raise InputError(f"the node {node!r} has the attribute 'id' {row['id']!r}", hint=hint)
+    return stored, row_id, _with_key(stored, name, row)
+
+
+def _node_type(node: object, row: Mapping[str, Any], catalog: Catalog) -> NodeType:
+    """Return the type of a node: that of its name or its attribute, or the only one."""
+    texts = _type_names(node, row)
+    known = [catalog.nodes[each] for each in texts if each in catalog.nodes]
+    only = list(catalog.nodes.values()) if len(catalog.nodes) == 1 else []
+    if known:
+        return known[0]
+    if texts and (_is_pair(node) or not any(map(_has, only))):
+        raise InputError(f"no type '{texts[0]}'", hint=suggest(texts[0], catalog.nodes))
+    if only:
+        return only[0]
+    raise InputError(f"the node {node!r} does not name its type", hint=_HOW_TO_NAME)
+
+
+def _type_names(name: object, row: Mapping[str, Any]) -> list[str]:
+    """Return what the name of a node or edge, and its attribute, say of its type."""
+    named = [*([name[0]] if _is_pair(name) else []), row.get("type")]
+    return [each for each in named if isinstance(each, str)]
+
+
+def _is_pair(name: object) -> TypeGuard[tuple[str, Any]]:
+    """Whether the name of a node or edge is a type and an id."""
+    return isinstance(name, tuple) and len(name) == 2 and isinstance(name[0], str)
 
 
 def _with_key(stored: NodeType, name: object, row: dict[str, Any]) -> dict[str, Any]:
@@ -151,7 +218,7 @@ def _id_of(node: tuple[NodeType, str | None, dict[str, Any]], name: object) -> A
     stored, row_id, row = node
     if row_id is not None:
         return row_id
-    if isinstance(name, tuple) and len(name) == 2 and name[0] == stored.name:
+    if _is_pair(name) and name[0] == stored.name:
         return name[1]
     return row[stored.key[0]] if len(stored.key) == 1 else name
 
@@ -159,19 +226,20 @@ def _id_of(node: tuple[NodeType, str | None, dict[str, Any]], name: object) -> A
 def _edge_type(
     key: object, values: Mapping[str, Any], ends: tuple[str, str], catalog: Catalog
 ) -> EdgeType:
-    named = key[0] if isinstance(key, tuple) and key else values.get("type", key)
-    if isinstance(named, str) and named in catalog.edges:
-        return catalog.edges[named]
+    """Return the type of an edge: that of its key or its attribute, or the only one that fits."""
+    texts = _type_names(key, values)
+    named = [*texts, key] if isinstance(key, str) else texts
+    known = [catalog.edges[each] for each in named if each in catalog.edges]
+    if known:
+        return known[0]
     fitting = [e for e in catalog.edges.values() if (e.source, e.target) == ends]
+    if texts and (_is_pair(key) or not any(map(_has, fitting))):
+        raise InputError(f"no type '{texts[0]}'", hint=suggest(texts[0], catalog.edges))
     if len(fitting) == 1:
         return fitting[0]
     found = "several edge types join" if fitting else "no edge type joins"
     hint = "set its attribute 'type'"
     raise InputError(f"{found} {ends[0]} and {ends[1]}", hint=hint)
-
-
-def _is_named(key: object, stored: EdgeType) -> bool:
-    return isinstance(key, tuple) and len(key) == 2 and key[0] == stored.name
 
 
 def _has(stored: StoredType) -> bool:
@@ -191,6 +259,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON out of whatever Python has
     match value:
         case Mapping():
             return {str(name): _plain(each) for name, each in value.items()}
+        case datetime() if value != value:  # NaT of pandas
+            return None
         case datetime() if value.tzinfo is not None:
             return datetime_text(value.astimezone(UTC))
         case date():
@@ -206,8 +276,21 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON out of whatever Python has
             return int(value) if is_whole else float(value)
         case list() | tuple() | set() | frozenset():
             return [_plain(each) for each in value]
-    to_list = getattr(value, "tolist", None)  # of numpy, scalars and arrays
-    return value if to_list is None else _plain(to_list())
+    if type(value).__name__ == "NAType":  # of pandas
+        return None
+    return _from_numpy(value) if hasattr(value, "tolist") else value
+
+
+def _from_numpy(value: Any) -> Any:  # noqa: ANN401 - a scalar or an array
+    if getattr(getattr(value, "dtype", None), "kind", "") not in ("m", "M"):
+        return _plain(value.tolist())
+    if value.ndim:
+        return [_plain(each) for each in value]
+    if value != value:  # NaT
+        return None
+    found = value.tolist()
+    # Python has no nanoseconds; numpy returns their number, which a load takes for milliseconds.
+    return _refuse(value) if isinstance(found, int) else _plain(found)
 
 
 def _refuse(value: object) -> object:
