@@ -244,3 +244,20 @@ def test_one_of_several_long_texts_is_read_alone(graph: Graph) -> None:
 
     assert rows[0]["title"] == "d" * (1 << 20)
     assert meter.bytes < 2 << 20
+
+
+@pytest.mark.parametrize("content", [b"xyz", b"\xff\x00", b"", "s3://bucket/key", "base64:eHl6"])
+def test_a_blob_that_is_given_is_returned_as_one_that_is_stored(
+    graph: Graph, content: bytes | str
+) -> None:
+    graph.mutate(PUT, slug="a", content=content)
+    query = """query q($given: Blob) { match { $p: Photo }
+      return { $p.content as stored, $given as given, coalesce($p.thumb, $given) as chosen } }"""
+
+    found = graph.query(query, given=content)
+
+    (row,) = found.to_dicts()
+    assert row["stored"] == row["given"] == row["chosen"]
+    (line,) = found.to_json()
+    assert isinstance(line, dict)
+    assert line["stored"] == line["given"] == line["chosen"]

@@ -52,7 +52,8 @@ from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.types import BOOL, FLOATS, ListType, ScalarType, ValueType, is_text
+from omnigraph.schema.blobs import unpack
+from omnigraph.schema.types import BLOB, BOOL, FLOATS, ListType, ScalarType, ValueType, is_text
 from omnigraph.span import Source
 
 _UNKNOWN = pa.scalar(None, pa.bool_())
@@ -271,7 +272,8 @@ class Evaluation:
         found = convert_each([self.execution.constant(each) for each in exprs], kind)
         for reason in found.reasons.values():
             raise ResultOverflowError(reason)
-        return found.values
+        # As what is read of a table: a text, not as it is stored.
+        return unpack(found.values) if kind == BLOB else found.values
 
     def _compare(self, left: Expr, operator: Operator, right: Expr) -> Operand:
         if isinstance(left, VariableRef) and isinstance(right, VariableRef):
