@@ -1,14 +1,17 @@
 """Sums of floats are the floats nearest to the exact sums, whatever the order of the rows."""
 
 import math
+from pathlib import Path
 from random import Random
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.data.values.sums import ExactSum, sum_floats
+from omnigraph.data.values.sums import ExactSum, average_floats, sum_floats
 from omnigraph.read.spark.sums import _Add
+from tests.engine.asking import made, rows
+from tests.pipeline.loads import node
 
 POWERS = [(-3, 4), (-30, 30), (-320, 290), (290, 306)]
 
@@ -94,6 +97,43 @@ def test_a_tie_goes_to_the_even_float() -> None:
 
     assert sum_floats(np.array([1.0, half]), one, 1)[0] == 1.0
     assert sum_floats(np.array([1.0 + 2 * half, half]), one, 1)[0] == 1.0 + 4 * half
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.7e308, 1.7e308], 1.7e308),
+        ([1.7e308, 1.7e308, -1.7e308, 1.7e308], 0.85e308),
+        ([-1.7e308, -1.7e308], -1.7e308),
+        ([1.7e308, math.inf], math.inf),
+        ([1.7e308, 1.7e308, math.nan], math.nan),
+        ([1.0, 2.0, 6.0], 3.0),
+    ],
+)
+@pytest.mark.parametrize("weight", [None, 1, 3])
+def test_an_average_is_a_number_also_where_the_sum_is_too_large(
+    values: list[float], expected: float, weight: int | None
+) -> None:
+    groups = np.array([0, *([1] * len(values))])
+    given = np.array([1.5, *values])
+    weights = None if weight is None else np.full(len(given), weight)
+    counts = np.bincount(groups, minlength=3) * (weight or 1)
+
+    found = average_floats(given, groups, counts, weights)
+
+    assert np.array_equal(found, [1.5, expected, math.nan], equal_nan=True)
+
+
+def test_a_query_averages_numbers_whose_sum_is_too_large(tmp_path: Path) -> None:
+    lines = [node("P", slug=slug, f=1.7e308) for slug in "ab"]
+    graph = made(tmp_path, "node P { slug: String @key  f: F64 }", *lines)
+    columns = "avg($p.f) as a, avg(distinct $p.f) as d, sum($p.f) as s"
+
+    assert rows(graph, f"match {{ $p: P }} return {{ {columns} }}") == [
+        (1.7e308, 1.7e308, math.inf)
+    ]
+    twice = "match { $p: P  $q: P } return { avg($p.f) as a }"
+    assert rows(graph, twice) == [(1.7e308,)]
 
 
 def test_batches_that_are_added_one_after_the_other_are_one_sum() -> None:

@@ -4,6 +4,7 @@ Every float is cut into parts that are multiples of a power of two. Of each powe
 added exactly by a float; so the sum of a group is a few exact floats, which are rounded once.
 """
 
+from collections.abc import Sequence
 from math import isfinite, isnan, ldexp, nan
 from typing import Any, TypeAlias
 
@@ -51,12 +52,12 @@ class ExactSum:
         parts, _ = _cut(values, one, 1, weights, size)
         self.units += sum(_to_units(float(part[0])) for part in parts)
 
-    def round(self) -> float:
-        """Return the sum as the nearest float."""
+    def round(self, parts: int = 1) -> float:
+        """Return the sum, or one of so many equal parts of it, as the nearest float."""
         if self.special:
             return nan if isnan(self.special) else self.special
         try:
-            return self.units / (1 << -_LEAST_POWER)
+            return self.units / (parts << -_LEAST_POWER)
         except OverflowError:
             return float("inf") if self.units > 0 else float("-inf")
 
@@ -79,6 +80,25 @@ def sum_floats(
     special = None if size.is_finite else _sum_special(values, groups, count)
     sums = _round_parts(parts, powers, size.bits) if parts else np.zeros(count)
     return sums if special is None else np.where(special == 0, sums, special)
+
+
+def average_floats(
+    values: Floats, groups: Integers, counts: Integers, weights: Integers | None = None
+) -> Floats:
+    """Return the average of each group, whose values count so often in all; NaN for none.
+
+    The sum is divided after it is rounded, as Spark does, unless it is larger than any float.
+    """
+    sums = sum_floats(values, groups, len(counts), weights, int(counts.max(initial=0)))
+    with np.errstate(invalid="ignore"):
+        found = sums / counts
+    lost = np.isinf(sums)
+    if not lost.any():
+        return found
+    own = lost[groups]
+    weighted = None if weights is None else weights[own]
+    exact = _sum_one_by_one(values[own], groups[own], len(counts), weighted, counts.tolist())
+    return np.where(lost, exact, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +271,16 @@ def _sum_special(values: Floats, groups: Integers, count: int) -> Floats | None:
 
 
 def _sum_one_by_one(
-    values: Floats, groups: Integers, count: int, weights: Integers | None
+    values: Floats,
+    groups: Integers,
+    count: int,
+    weights: Integers | None,
+    parts: Sequence[int] | None = None,
 ) -> Floats:
-    """Return the sum of each group, as `sum_floats` does, by Python's integers."""
+    """Return the sum of each group, as `sum_floats` does, by Python's integers.
+
+    With `parts` it is one of so many equal parts of the sum, divided before it is rounded.
+    """
     found = np.zeros(count)
     order = np.argsort(groups, kind="stable")
     bounds = np.searchsorted(groups[order], np.arange(count + 1))
@@ -261,7 +288,7 @@ def _sum_one_by_one(
         places = order[bounds[group] : bounds[group + 1]]
         total = ExactSum()
         total.add(values[places], None if weights is None else weights[places])
-        found[group] = total.round()
+        found[group] = total.round() if parts is None else total.round(max(parts[group], 1))
     return found
 
 

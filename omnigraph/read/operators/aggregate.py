@@ -15,7 +15,7 @@ from omnigraph.data.derived.numbering import (
     to_column,
 )
 from omnigraph.data.values.comparison import unify_zeros
-from omnigraph.data.values.sums import sum_floats
+from omnigraph.data.values.sums import average_floats, sum_floats
 from omnigraph.errors import ResultOverflowError
 from omnigraph.frozen import dataclass
 from omnigraph.query.expr import Aggregate, EveryRow, VariableRef
@@ -111,16 +111,14 @@ class Aggregation:
         counts = self._count(present, expr.distinct)
         numbers = kept.to_numpy(zero_copy_only=False)
         weights = None if expr.distinct or self.rows.weights is None else self.rows.weights[present]
-        whole = expr.function == "sum" and arrow_type(expr.type) == pa.int64()
-        sums = (
-            self._sum_integers(groups, numbers, weights)
-            if whole
-            else self._sum(groups, numbers, weights, int(counts.max(initial=0)))
-        )
         if expr.function == "avg":
-            with np.errstate(invalid="ignore"):
-                sums = sums / counts
-        return pa.array(sums, arrow_type(expr.type), mask=counts == 0)
+            found = self._average(groups, numbers, weights, counts)
+        elif arrow_type(expr.type) == pa.int64():
+            found = self._sum_integers(groups, numbers, weights)
+        else:
+            values = numbers.astype(np.float64, copy=False)
+            found = sum_floats(values, groups, self.count, weights, int(counts.max(initial=0)))
+        return pa.array(found, arrow_type(expr.type), mask=counts == 0)
 
     def _count(self, places: _Places, once: bool) -> Numbers:
         groups = self.groups[places]
@@ -128,17 +126,15 @@ class Aggregation:
             return np.bincount(groups, minlength=self.count)
         return self._sum_integers(groups, self.rows.weights[places], None)
 
-    def _sum(
-        self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None, most: int
+    def _average(
+        self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None, counts: Numbers
     ) -> "np.ndarray":
-        """Return sums as the nearest floats, so they do not depend on the order of the rows.
-
-        `most` is how often the numbers of a group count at most.
-        """
-        if not np.issubdtype(numbers.dtype, np.floating):
-            return self._sum_exactly(groups, numbers, weights).astype(np.float64)
-        values = numbers.astype(np.float64, copy=False)
-        return sum_floats(values, groups, self.count, weights, most)
+        """Return averages of exact sums, so they do not depend on the order of the rows."""
+        if np.issubdtype(numbers.dtype, np.floating):
+            values = numbers.astype(np.float64, copy=False)
+            return average_floats(values, groups, counts, weights)
+        with np.errstate(invalid="ignore"):
+            return self._sum_exactly(groups, numbers, weights).astype(np.float64) / counts
 
     def _add(self, groups: Numbers, values: "np.ndarray", weights: Numbers | None) -> "np.ndarray":
         values = values if weights is None else values * weights
