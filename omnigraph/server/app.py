@@ -77,6 +77,7 @@ _Found = TypeVar("_Found")
 _LEAST_WAIT = 0.1
 _LONGEST_WAIT = 1.0
 _HEARTBEAT_SECONDS = 15.0
+_PART_BYTES = 256 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,9 +284,12 @@ class _Exchange:
             log_failure(self._id, failed)
             await self._refuse(internal())
         else:
+            is_head = self._scope["method"] == "HEAD"
             match answer:
                 case WholeAnswer():
                     await self._whole(answer)
+                case Begun() | Feed() if is_head:
+                    await self._head(answer)
                 case Feed():
                     await self._follow(answer)
                 case Begun():
@@ -466,9 +470,25 @@ class _Exchange:
         self._leave()
 
     async def _whole(self, answer: WholeAnswer) -> None:
-        headers = {"content-type": answer.media_type, "content-length": str(len(answer.body))}
+        body = answer.body
+        headers = {"content-type": answer.media_type, "content-length": str(len(body))}
         await self._start(answer.status, {**headers, **answer.headers})
-        await self._put({"type": "http.response.body", "body": answer.body})
+        # The transport takes whatever is sent; only the next part waits until the client has it.
+        for start in range(0, len(body) or 1, _PART_BYTES):
+            end = start + _PART_BYTES
+            more = end < len(body)
+            part = {"type": "http.response.body", "body": body[start:end], "more_body": more}
+            await self._put(part)
+
+    async def _head(self, answer: Begun | Feed) -> None:
+        """Send the head of an answer that is made while it is sent, and make no more of it."""
+        if isinstance(answer, Feed):
+            await self._start(200, {"content-type": answer.media_type})
+        else:
+            await self._app.quickly(answer.close)
+            stream = answer.stream
+            await self._start(stream.status, {"content-type": stream.media_type, **stream.headers})
+        await self._put({"type": "http.response.body", "body": b""})
 
     async def _follow(self, feed: Feed) -> None:
         """Send events as they come, until the client goes or the server stops.
@@ -529,10 +549,16 @@ class _Exchange:
         """Send an answer part by part; the next one is made when the last was taken."""
         try:
             with self._app.admission.streaming(self._actor or ""):
-                await self._start(200, {"content-type": answer.media_type})
+                headers = {"content-type": answer.stream.media_type, **answer.stream.headers}
+                await self._start(answer.stream.status, headers)
+                left = int(headers.get("content-length", "-1"))
                 part: bytes | None = answer.first
                 while part is not None:
-                    await self._put({"type": "http.response.body", "body": part, "more_body": True})
+                    left -= len(part)
+                    more = left != 0
+                    await self._put({"type": "http.response.body", "body": part, "more_body": more})
+                    if not more:  # a client that was told the length asks for something else now
+                        return
                     part = await self._app.worked(self._actor, answer.next)
                 await self._put({"type": "http.response.body", "body": b""})
         except Refusal as refusal:
@@ -540,20 +566,23 @@ class _Exchange:
         except (Aborted, Gone):
             raise
         except OmniGraphError as failed:
-            await self._cut(self._refusal_of(failed))
+            await self._cut(self._refusal_of(failed), answer.stream)
         except Exception as failed:
             log_failure(self._id, failed)
-            await self._cut(internal())
+            await self._cut(internal(), answer.stream)
         finally:
             with suppress(ValueError):  # a part of it is being made, and is its last
                 await asyncio.shield(self._app.quickly(answer.close))
 
-    async def _cut(self, refusal: Refusal) -> NoReturn:
+    async def _cut(self, refusal: Refusal, stream: Stream) -> NoReturn:
         """End an answer that cannot be completed: say why on a last line, and cut the connection.
 
-        The chunk that ends an answer is never sent, so that no client takes it for complete.
+        The chunk that ends an answer is never sent, so that no client takes it for complete. One
+        whose length was told has no place for such a line.
         """
         self._code = refusal.code
+        if "content-length" in stream.headers:
+            raise Aborted
         line = b"\n" + msgspec.json.encode(refusal.to_json(self._id)) + b"\n"
         await self._put({"type": "http.response.body", "body": line, "more_body": True})
         raise Aborted

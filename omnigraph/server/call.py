@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import field, replace
 from threading import Event, Lock
 from typing import Any, Protocol, TypeAlias
 
@@ -49,6 +49,8 @@ class Stream:
     budget: Budget
     sized_by: str
     taken_seconds: float | None = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 Answer: TypeAlias = WholeAnswer | Stream | Feed
@@ -182,6 +184,17 @@ class ServerCall:
         seconds = self.limits.seconds_of(self.work)
         budget = Budget(seconds=seconds, bytes=self.limits.export_bytes)
         return Stream(parts, media_type, budget, "export_bytes")
+
+    def held(
+        self, parts: Iterator[bytes], media_type: str, status: int, headers: Mapping[str, str]
+    ) -> Stream:
+        """Return what is in memory as an answer: such parts cannot be kept for a slow client."""
+        return replace(
+            self.export(parts, media_type),
+            taken_seconds=self.limits.answer_seconds,
+            status=status,
+            headers=headers,
+        )
 
     def may_read(self, branch: str) -> bool:
         """Return whether the actor may read a branch that was changed just now.

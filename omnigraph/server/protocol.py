@@ -37,6 +37,7 @@ class Guarded(HttpToolsProtocol):
         super().__init__(*given, **named)
         self._header_timer: asyncio.TimerHandle | None = None
         self._linger_timer: asyncio.TimerHandle | None = None
+        self._last_timer: asyncio.TimerHandle | None = None
         self._head = 0
         self._unread = 0
         self._is_reading_head = True
@@ -81,8 +82,9 @@ class Guarded(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()
-        if self._linger_timer is not None:
-            self._linger_timer.cancel()
+        for timer in (self._linger_timer, self._last_timer):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
         self._count()
 
@@ -211,19 +213,27 @@ class Guarded(HttpToolsProtocol):
     def _has_room(self) -> bool:
         """Return whether one more connection may stay; an idle one goes for it if need be."""
         known = (each for each in self.connections if isinstance(each, Guarded))
-        others = [each for each in known if each is not self and each.is_open]
+        others = [each for each in known if each is not self and each.has_room]
         same = [each for each in others if each._address == self._address]
         for crowd, most in (
             (same, self.limits.address_connections),
             (others, self.limits.connections),
         ):
-            if sum(each.is_open for each in crowd) >= most and not evict_idle(crowd):
+            if sum(each.has_room for each in crowd) >= most and not evict_idle(crowd):
                 return False
         return True
 
     @property
     def is_open(self) -> bool:
         return not self._is_leaving and not self._transport.is_closing()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the connection is one of those that are counted.
+
+        One that is closing goes at once, unless its client does not take what was sent.
+        """
+        return self.is_open or self._transport.get_write_buffer_size() > 0
 
     @property
     def is_leaving(self) -> bool:
@@ -235,7 +245,11 @@ class Guarded(HttpToolsProtocol):
         return found.inner if isinstance(found, _Leaving) else found
 
     def _close(self) -> None:
+        """Close the connection; what was sent has to be taken in time, which asyncio waits for."""
         self._transport.close()
+        if self._transport.get_write_buffer_size() and self._last_timer is None:
+            seconds = self.limits.send_seconds
+            self._last_timer = self.loop.call_later(seconds, self._transport.abort)
 
     def _is_waiting_for_answer(self) -> bool:
         """Return whether a request is complete and its answer is not."""

@@ -1,6 +1,9 @@
 """`GET /blob` sends bytes: whole, a range of them, or none to those who have them."""
 
+import socket
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import httpx
@@ -9,6 +12,7 @@ import pytest
 from omnigraph.api.graph import init
 from omnigraph.server.limits import Limits
 from tests.parity.serving import serving
+from tests.pipeline.drivers import eventually
 
 SCHEMA = "node File { name: String @key  content: Blob? }"
 ROWS = """\
@@ -16,6 +20,8 @@ ROWS = """\
 {"type": "File", "data": {"name": "b"}}
 {"type": "File", "data": {"name": "c", "content": "s3://elsewhere/c"}}
 """
+LARGE = bytes(range(251)) * (20 << 10)
+LARGE_ONE = "type=File&id=a&property=content"
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +121,62 @@ def test_null_and_references_have_no_bytes_and_are_told_as_json(address: str) ->
         {"blob": None},
         {"blob": "s3://elsewhere/c"},
     ]
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("large") / "g"
+    with init(root, SCHEMA) as graph:
+        graph.load([{"name": "a", "content": LARGE}], type="File")
+    return root
+
+
+def test_a_large_blob_says_its_length_and_comes_in_parts_on_a_connection_that_stays(
+    large: Path,
+) -> None:
+    end = len(LARGE) - 2
+    with serving(large) as address, httpx.Client(base_url=address) as client:
+        about = {"type": "File", "id": "a", "property": "content"}
+        for _ in range(3):
+            whole = client.get("/blob", params=about)
+            assert (whole.headers["content-length"], whole.content) == (str(len(LARGE)), LARGE)
+            part = client.get("/blob", params=about, headers={"range": f"bytes=3-{end}"})
+            assert (part.status_code, part.content) == (206, LARGE[3 : end + 1])
+            assert part.headers["content-range"] == f"bytes 3-{end}/{len(LARGE)}"
+            assert part.headers["content-length"] == str(end - 2)
+            assert client.head("/blob", params=about).headers["content-length"] == str(len(LARGE))
+            told = client.get("/blob", params=about, headers={"accept": "application/json"})
+            assert len(told.json()["blob"]) == len("base64:") + 4 * -(-len(LARGE) // 3)
+
+
+@pytest.mark.parametrize("accept", ["application/octet-stream", "application/json"])
+def test_a_large_blob_is_one_of_the_streams_of_an_actor(large: Path, accept: str) -> None:
+    limits = Limits(streams=1)
+    with (
+        serving(large, limits=limits) as address,
+        closing(_untaken(address, f"accept: {accept}")),
+    ):
+        assert eventually(lambda: ask(address, accept=accept).status_code == 429)
+
+
+@pytest.mark.parametrize("header", ["accept: */*", "accept: application/json"])
+def test_a_client_that_takes_no_answer_is_given_up_and_counted_until_then(
+    large: Path, header: str
+) -> None:
+    limits = Limits(send_seconds=4.0, connections=2)
+    with serving(large, limits=limits) as address, ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(closing(_untaken(address, header)))
+        time.sleep(1)
+        assert httpx.get(f"{address}/healthz").status_code == 503
+        assert eventually(lambda: httpx.get(f"{address}/healthz").status_code == 200)
+
+
+def _untaken(address: str, header: str) -> socket.socket:
+    """Ask for a large blob and read nothing of the answer."""
+    found = socket.socket()
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    found.connect(("127.0.0.1", int(address.rpartition(":")[2])))
+    head = f"GET /blob?{LARGE_ONE} HTTP/1.1\r\nhost: 127.0.0.1\r\n{header}\r\n"
+    found.sendall(f"{head}connection: close\r\n\r\n".encode())
+    return found

@@ -70,6 +70,19 @@ def test_a_feed_begins_with_where_the_branch_stands_and_sends_each_commit(served
         assert commit["data"]["commit"]["graph_commit_id"] == made
 
 
+def test_the_head_of_a_feed_is_answered_at_once_on_a_connection_that_stays(
+    served: Served,
+) -> None:
+    headers = {"authorization": f"Bearer {TOKENS['reader']}"}
+    with httpx.Client(base_url=f"http://{served.address}", headers=headers, timeout=10) as client:
+        for follow in ("true", "false"):
+            answer = client.head("/changes/stream", params={"follow": follow})
+            assert (answer.status_code, answer.content) == (200, b"")
+            assert answer.headers["content-type"] == "text/event-stream"
+            assert "connection" not in answer.headers
+        assert client.head("/changes/stream?since=nowhere").status_code == 404
+
+
 def test_a_client_that_comes_back_misses_nothing(served: Served) -> None:
     start = served.graph.branch().commit.id
     first, second = add(served, "gil"), add(served, "hue")

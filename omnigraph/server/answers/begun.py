@@ -30,10 +30,6 @@ class Begun:
     def __post_init__(self) -> None:
         self._parts = iter(self.stream.parts)
 
-    @property
-    def media_type(self) -> str:
-        return self.stream.media_type
-
     def next(self) -> bytes | None:
         """Make the next part; None when there is none."""
         began = time.monotonic()
@@ -68,7 +64,8 @@ def begun(stream: Stream, since: float) -> WholeAnswer | Begun:
         while found.size < _FIRST_BYTES:
             part = found.next()
             if part is None:
-                return WholeAnswer(b"".join(made), stream.media_type)
+                body = b"".join(made)
+                return WholeAnswer(body, stream.media_type, stream.status, stream.headers)
             made.append(part)
     except BaseException:
         found.close()

@@ -8,6 +8,7 @@ from omnigraph.api.operation import BYTES, JSON
 from omnigraph.errors import BudgetError, InputError, RowNotFoundError
 from omnigraph.read.blob import Blob
 from omnigraph.server.call import Answer, ServerCall, WholeAnswer, json_answer
+from omnigraph.server.limits import MIB
 from omnigraph.server.refusal import Refusal, refusal_of
 
 # What a browser is told: to save the bytes, and not to guess that they are a page or a script.
@@ -20,13 +21,16 @@ def blob(call: ServerCall) -> Answer:
     """Send a Blob property: its bytes, or as rows have it for those who accept JSON."""
     found: Blob | None = call.backend.run(call.operation, call.options)
     if call.accept == JSON:
-        return json_answer(call.operation.answer(found, call.backend))
+        body = json_answer(call.operation.answer(found, call.backend)).body
+        length = {"content-length": str(len(body))}
+        parts = (body[start : start + MIB] for start in range(0, len(body), MIB))
+        return call.held(parts, JSON, 200, length)
     if found is None:
         raise RowNotFoundError(f"{call.operation.property} of '{call.operation.id}' is null")
     return _bytes(call, found)
 
 
-def _bytes(call: ServerCall, found: Blob) -> WholeAnswer:
+def _bytes(call: ServerCall, found: Blob) -> Answer:
     size = found.size
     if size is None:
         raise InputError(
@@ -42,11 +46,12 @@ def _bytes(call: ServerCall, found: Blob) -> WholeAnswer:
         message = f"the blob is larger than {call.limits.export_bytes >> 20:,} MiB"
         hint = "ask for a range; who runs the server can raise its limit export_bytes"
         raise refusal_of(BudgetError(message, limit="bytes", hint=hint))
-    body = found.read(first, end - first)
+    headers["content-length"] = str(end - first)
+    parts = found.chunks(offset=first, length=end - first)
     if asked is None:
-        return WholeAnswer(body, BYTES, 200, headers)
+        return call.held(parts, BYTES, 200, headers)
     headers["content-range"] = f"bytes {first}-{end - 1}/{size}"
-    return WholeAnswer(body, BYTES, 206, headers)
+    return call.held(parts, BYTES, 206, headers)
 
 
 def _names(header: str | None, tag: str) -> bool:
