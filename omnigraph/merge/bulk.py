@@ -133,11 +133,11 @@ class TaskMerger:
         terms: Terms,
         change: TypeChange,
         settled: SettledRows,
-        vectors: VectorFiller,
+        vectors: VectorFiller | None,
     ) -> tuple[Table, Models]:
         """Write the result of `merged`; rows that were settled since are as `change` has them.
 
-        Vectors that no side made are made. Returns the models of these, too.
+        Vectors that no side made are made by `vectors`. Returns the models of these, too.
         """
         self.progress.begin("writing", _extent(type_merge).rows)
         aside = new_aside(place_of(type_merge.ours).store)
@@ -327,7 +327,7 @@ def _write_bucket(
     bucket: _Bucket,
     settled: pa.Array,
     aside: Aside,
-    vectors: VectorFiller,
+    vectors: VectorFiller | None,
     parcels: Sequence[Parcel],
 ) -> _WrittenBucket:
     """Merge a bucket again, and write its rows except those that were settled since."""
@@ -338,9 +338,7 @@ def _write_bucket(
     if not change.rows.num_rows:
         return _WrittenBucket((), replaced, left)
     rows, models = (
-        vectors.filled_rows(bucket.stored, change.rows)
-        if merged.lacks_vectors
-        else (change.rows, ())
+        (change.rows, ()) if vectors is None else vectors.filled_rows(bucket.stored, change.rows)
     )
     rows = rows.cast(bucket.ours.open().schema)
     return _WrittenBucket(write_pieces(bucket.ours, rows), replaced, left, models)
@@ -351,10 +349,10 @@ def _settled_rows(
     found: Sequence[_WrittenBucket],
     change: TypeChange,
     settled: SettledRows,
-    vectors: VectorFiller,
+    vectors: VectorFiller | None,
 ) -> tuple[pa.Table, Models]:
     """Return the settled rows that a merge leaves, and the models that made vectors for them."""
-    stored, schema = type_merge.stored, type_merge.ours.schema
+    schema = type_merge.ours.schema
     ids = change.ids.filter(pc.is_in(change.ids, value_set=settled.ids))
     if not len(ids):
         return schema.empty_table(), ()
@@ -366,7 +364,9 @@ def _settled_rows(
     unmerged = others.filter(pc.invert(pc.is_in(others, value_set=merged["id"])))
     kept = look_up_rows(type_merge.ours, "id", unmerged, schema.names)
     parts = _with_parts(type_merge, pa.concat_tables([merged, kept.cast(schema)]), settled)
-    parts, models = vectors.filled_rows(stored, parts)
+    models: Models = ()
+    if vectors is not None:
+        parts, models = vectors.filled_rows(type_merge.stored, parts)
     return pa.concat_tables([rows.cast(schema), parts.cast(schema)]), models
 
 

@@ -249,6 +249,16 @@ class Resolutions:
         found = found or self.rows.get((type_name, row_id)) or self.types.get(type_name)
         return found or self.default
 
+    @property
+    def in_order(self) -> "Resolutions":
+        """The same choices, sorted by what they are for."""
+        return replace(
+            self,
+            types=dict(sorted(self.types.items())),
+            rows=dict(sorted(self.rows.items())),
+            properties=dict(sorted(self.properties.items())),
+        )
+
     def of_property(self, key: PropertyKey) -> Side | None:
         """Return the side that was chosen for a property itself, if any."""
         return self.properties.get(key) or self.rules.get(key)

@@ -1,10 +1,12 @@
 """Lost: refuses a merge in which one side drops what the other side wrote."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.data.values.columns import to_array
 from omnigraph.errors import SchemaConflictError
 from omnigraph.evolve.align import Sides, align_sides, common_schema
 from omnigraph.merge.compare.diff import RowChanges, table_diff
@@ -13,6 +15,11 @@ from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.spark.deadline import Deadline
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
+
+# The ids of rows that were written, by what was written in them.
+_Written: TypeAlias = Mapping[str, pa.Array]
+
+_NO_IDS = pa.array([], pa.utf8())
 
 
 def aligned(repository: Repository, sides: Sides, deadline: Deadline) -> Sides:
@@ -41,7 +48,10 @@ def _lost(
     names: tuple[str, str],
     deadline: Deadline,
 ) -> Iterator[str]:
-    """Yield what a side wrote to since a base and the common schema has not."""
+    """Yield what a side wrote to since the bases and the common schema has not.
+
+    What the sides had when they merged each other is in one of the bases, though not in all.
+    """
     dropping, writing = names
     for key, stored in side.catalog.by_identity.items():
         kept = catalog.by_identity.get(key)
@@ -49,16 +59,17 @@ def _lost(
         gone = [each.name for each in stored.properties.values() if each.identity not in there]
         if kept is not None and not gone:
             continue
+        written: list[_Written] = []
         for base in (each for each in bases if key in each.commit.tables):
             found = table_diff(base, side, stored, deadline)
             changes = () if found is None else _in_time(found.changes(), deadline)
-            counts = _rows(stored, changes) if kept is None else _values(stored, gone, changes)
-            yield from (
-                f"{name} was dropped on {dropping} side and written in "
-                f"{count:,} {'row' if count == 1 else 'rows'} on {writing}"
-                for name, count in counts.items()
-                if count
+            written.append(
+                _rows(stored, changes) if kept is None else _values(stored, gone, changes)
             )
+        for name, ids in _in_all(written).items():
+            if count := len(ids):
+                rows = f"{count:,} {'row' if count == 1 else 'rows'}"
+                yield f"{name} was dropped on {dropping} side and written in {rows} on {writing}"
 
 
 def _in_time(changes: Iterable[RowChanges], deadline: Deadline) -> Iterator[RowChanges]:
@@ -67,20 +78,26 @@ def _in_time(changes: Iterable[RowChanges], deadline: Deadline) -> Iterator[RowC
         yield each
 
 
-def _rows(stored: StoredType, changes: Iterable[RowChanges]) -> dict[str, int]:
-    """Count the changed rows of a type."""
-    return {stored.name: sum(map(len, changes))}
+def _in_all(written: Sequence[_Written]) -> _Written:
+    """Return the rows that are in all of some."""
+    first, *rest = written or [{}]
+    for each in rest:
+        first = {name: ids.filter(pc.is_in(ids, each[name])) for name, ids in first.items()}
+    return first
 
 
-def _values(
-    stored: StoredType, names: Iterable[str], changes: Iterable[RowChanges]
-) -> Counter[str]:
-    """Count the values that rows got of some properties; a row that was deleted got none."""
-    counts = Counter[str]()
+def _rows(stored: StoredType, changes: Iterable[RowChanges]) -> _Written:
+    """Return the changed rows of a type."""
+    return {stored.name: pa.concat_arrays([_NO_IDS, *(each.ids for each in changes)])}
+
+
+def _values(stored: StoredType, names: Iterable[str], changes: Iterable[RowChanges]) -> _Written:
+    """Return the rows that got values of some properties; one that was deleted got none."""
+    found: dict[str, list[pa.Array]] = {name: [_NO_IDS] for name in names}
     for each in changes:
-        for name in names:
+        for name, ids in found.items():
             if each.op is Op.INSERT:
-                counts[f"{stored.name}.{name}"] += pc.count(each.after[name]).as_py()
+                ids.append(each.ids.filter(to_array(each.after[name]).is_valid()))
             elif each.op is Op.UPDATE:
-                counts[f"{stored.name}.{name}"] += int(each.changed[name].sum())
-    return counts
+                ids.append(each.ids.filter(pa.array(each.changed[name])))
+    return {f"{stored.name}.{name}": pa.concat_arrays(ids) for name, ids in found.items()}

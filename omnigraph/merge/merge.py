@@ -1,13 +1,12 @@
 """Merge: three-way merge of two branches, as one commit or not at all."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
-from omnigraph.errors import InputError
+from omnigraph.errors import InputError, OmniGraphError
 from omnigraph.evolve.align import Sides
-from omnigraph.merge.lost import aligned
-from omnigraph.merge.merge_plan import MergePlan, plan_merge
+from omnigraph.merge.merge_plan import MergePlan, plan_aligned, plan_merge
 from omnigraph.merge.options import MergeOptions
 from omnigraph.merge.outcome import Merge, Outcome
 from omnigraph.schema.migration import plan_schema_migration
@@ -15,7 +14,7 @@ from omnigraph.schema.steps import Drop, UnsupportedChange
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.transact import Proposal, transact
+from omnigraph.versioning.transact import Intent, Proposal, find_earlier, transact
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 from omnigraph.write.load.aside import Aside, new_aside
 
@@ -26,17 +25,20 @@ def merge(
     target: str,
     options: MergeOptions,
     *,
-    pinned: Snapshot | None = None,
+    pinned: Callable[[], Snapshot | None] = lambda: None,
 ) -> Merge:
     """Merge a branch or commit into a branch by one commit with two parents.
 
-    The head of the source is merged, or the commit that was pinned for it. Raises
-    MergeConflictsError with every conflict that no resolution settles, and then nothing is changed.
-    When the target moves meanwhile, the merge is repeated on its new head.
+    The head of the source is merged, or the commit that `pinned` returns for it; what that raises
+    counts unless the merge was done before. Raises MergeConflictsError with every conflict that no
+    resolution settles, and then nothing is changed. When the target moves meanwhile, the merge is
+    repeated on its new head.
     """
+    intent = options.intent(target, "merge", source)
+    judged = _pinned(repository, intent, pinned)
 
     def their_head() -> Snapshot:
-        return pinned or repository.snapshot_of(source)
+        return judged or repository.snapshot_of(source)
 
     def proposal(planned: MergePlan) -> Proposal[MergePlan]:
         found = planned.result(source, target)
@@ -55,13 +57,25 @@ def merge(
         with _new_aside(repository, options) as aside:
             return proposal(plan_merge(repository, ours, their_head(), options, aside))
 
-    done = transact(repository, options.intent(target, "merge", source), propose)
+    done = transact(repository, intent, propose)
     if done.finding is None:
         assert done.commit is not None
         with _made_before(done.commit):
             ours, theirs = (repository.snapshot_of(each) for each in done.commit.parents)
             return plan_merge(repository, ours, theirs, options).result(source, target, done.commit)
     return done.finding.result(source, target, done.commit)
+
+
+def _pinned(
+    repository: Repository, intent: Intent, pinned: Callable[[], Snapshot | None]
+) -> Snapshot | None:
+    """Return what is pinned for the source, which may be gone once it was merged."""
+    try:
+        return pinned()
+    except OmniGraphError:
+        if find_earlier(repository, intent) is None:
+            raise
+        return None
 
 
 def preview(
@@ -145,9 +159,7 @@ def _plan_revert(
     aside: Aside | None = None,
 ) -> MergePlan:
     sides = Sides((undone,), ours, before, ours)
-    planned = MergePlan(aligned(repository, sides, options.deadline), aside)
-    planned.plan(options)
-    return planned
+    return plan_aligned(repository, sides, options, aside)
 
 
 def _refuse_drops(undone: Snapshot, before: Snapshot) -> None:

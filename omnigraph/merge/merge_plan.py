@@ -25,7 +25,7 @@ from omnigraph.merge.patch import ConflictPatch, refuse_each
 from omnigraph.merge.rowmerge import MergedType, TypeMerge, in_order, merge_rows
 from omnigraph.merge.settle import SettledRows, Settling, stored_type
 from omnigraph.merge.stored_change import StoredChange
-from omnigraph.schema.catalog import StoredType
+from omnigraph.schema.catalog import Property, StoredType
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit, CommitKind, Models
 from omnigraph.versioning.history import history
@@ -59,7 +59,8 @@ class MergePlan:
     """A planned merge: what changes for us, and what conflicts.
 
     Of types that are `kept` in files of `aside`, `changes` has no rows. In those that are `added`
-    to, all rows are new to us.
+    to, all rows are new to us. Of the `unvectored`, a side lacks a property with vectors of texts;
+    in the `revalued`, texts of rows that change get the vectors that they have not.
     """
 
     sides: Sides
@@ -76,6 +77,7 @@ class MergePlan:
     kept: dict[str, StoredChange] = field(default_factory=dict)
     settled: dict[str, SettledRows] = field(default_factory=dict)
     revalued: frozenset[str] = frozenset()
+    unvectored: frozenset[str] = frozenset()
     models: dict[str, Models] = field(default_factory=dict)
 
     @property
@@ -118,8 +120,9 @@ class MergePlan:
                 self.changes[name] = in_order(merged.change)
                 self.adopted |= {name} if merged.adopts else set()
                 self.added |= {name} if merged.adds else set()
-            if merged.lacks_vectors:
+            if merged.lacks_vectors or name in self.unvectored:
                 self.revalued |= {name}
+                self.adopted -= {name}
             if merged.violations is not None:
                 known[name] = merged.violations
         options.check()
@@ -393,8 +396,9 @@ class MergePlan:
         if name in self.bulky:
             assert options.bulk is not None
             settled = self.settled.get(name, SettledRows())
+            filler = self._filler(key) if name in self.revalued else None
             made, used = options.bulk.written(
-                self.bulky[name], options.terms, change, settled, self._filler(key)
+                self.bulky[name], options.terms, change, settled, filler
             )
             self._note_models(key, used)
             return (StagedVersion(made),)
@@ -471,14 +475,40 @@ def plan_merge(
     planned = MergePlan(sides)
     if planned.outcome is Outcome.MERGED:
         sides = replace(sides, root=_root(repository, sides))
-        alike = aligned(repository, sides, options.deadline)
-        planned = MergePlan(alike, aside)
-        planned.plan(options)
-        if alike is not sides:
+        planned = plan_aligned(repository, sides, options, aside)
+        if planned.sides is not sides:
             planned.reads = None  # it depends on all rows that were brought to another schema
     elif planned.outcome is Outcome.FAST_FORWARD:
         _refuse_choices(options.resolutions)
     return planned
+
+
+def plan_aligned(
+    repository: Repository, sides: Sides, options: MergeOptions, aside: Aside | None
+) -> MergePlan:
+    """Plan what their changes mean for us, under a schema that has the changes of both sides."""
+    alike = aligned(repository, sides, options.deadline)
+    planned = MergePlan(alike, aside, unvectored=_unvectored(sides, alike))
+    planned.plan(options)
+    return planned
+
+
+def _unvectored(sides: Sides, alike: Sides) -> frozenset[str]:
+    """Return the types with vectors of texts for which a side has no property of its own."""
+    own = [each.catalog.by_identity for each in (sides.ours, sides.theirs)]
+    return frozenset(
+        stored.name
+        for key, stored in alike.theirs.catalog.by_identity.items()
+        for item in stored.properties.values()
+        if item.embed is not None and not all(_has_property(each.get(key), item) for each in own)
+    )
+
+
+def _has_property(stored: StoredType | None, item: Property) -> bool:
+    """Whether a type, if there is one, has a property under some name."""
+    if stored is None:
+        return False
+    return any(each.identity == item.identity for each in stored.properties.values())
 
 
 def _refuse_choices(resolutions: Resolutions) -> None:

@@ -48,11 +48,11 @@ class BulkMerger(Protocol):
         terms: Terms,
         change: TypeChange,
         settled: SettledRows,
-        vectors: VectorFiller,
+        vectors: VectorFiller | None,
     ) -> tuple[Table, Models]:
         """Write the result of `merged`; rows that were settled since are as `change` has them.
 
-        Vectors that no side made are made. Returns the models of these, too.
+        Vectors that no side made are made by `vectors`. Returns the models of these, too.
         """
 
 
@@ -91,7 +91,7 @@ class MergeOptions:
     def intent(self, target: str, verb: str, source: str) -> Intent:
         """Return the intent of a merge; its request says what is merged, and on what terms."""
         values = dict(self.resolutions.values)
-        asked = repr(((verb, source, target), self.resolutions, self.strict))
+        asked = repr(((verb, source, target), self.resolutions.in_order, self.strict))
         asked += repr(sorted(values.items(), key=repr)) if values else ""
         joined = dict(self.resolutions.joined)
         asked += repr(("joined", sorted(joined.items()))) if joined else ""

@@ -141,7 +141,8 @@ def publish_run(repository: Repository, run_id: str, options: MergeOptions) -> R
                 repository.store.objects.delete(_path(run_id, _CLAIMED))
         raise
     if done.commit is None:
-        return _record_published(repository, record, done.ours.id)
+        earlier = _find_merge(repository, record)
+        return _record_published(repository, record, (earlier or done.ours).id)
     merged = f"run '{run_id}' was published by commit {done.commit.id}, but that is not recorded"
     with unknown_outcome(merged, _END_AGAIN):
         return _record_published(repository, record, done.commit.id)

@@ -117,12 +117,12 @@ def _attempt(
         snapshot, is_new = _pin(repository, intent)
     except BranchNotFoundError:
         # The operation may have been done before the branch was deleted.
-        earlier = _find_earlier(repository, intent)
+        earlier = find_earlier(repository, intent)
         if earlier is None:
             raise
         return TransactResult(earlier, None)
     # After pinning the snapshot: an operation that is not found now is not in the snapshot.
-    earlier = _find_earlier(repository, intent)
+    earlier = find_earlier(repository, intent)
     if earlier is not None:
         return TransactResult(earlier, None)
     if intent.expect is not None and snapshot.commit.id != intent.expect:
@@ -152,7 +152,7 @@ def _attempt(
     return TransactResult(commit, proposal.finding)
 
 
-def _find_earlier(repository: Repository, intent: Intent) -> Commit | None:
+def find_earlier(repository: Repository, intent: Intent) -> Commit | None:
     return find_repeated(repository, intent.operation_id, intent.actor, intent.request)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.errors import InputError
+from omnigraph.errors import InputError, OmniGraphError
 from omnigraph.merge.bulk import TaskMerger
 from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.merge import merge
@@ -497,3 +497,33 @@ def test_what_settles_the_end_of_an_edge_leaves_its_weight(
 
     (like,) = rows(graph, "Likes")
     assert (like["src"], like["weight"]) == (source, 7)
+
+
+def test_a_merge_sent_again_with_its_choices_in_another_order_is_the_same(graph: Graph) -> None:
+    quarrel(graph)
+    main = graph.branch(OURS, operation_id="once")
+    types = {"Person": Side.OURS, "Knows": Side.THEIRS}
+    done = main.merge(THEIRS, resolutions=Resolutions(types=types))
+
+    again = main.merge(THEIRS, resolutions=Resolutions(types=dict(reversed(types.items()))))
+
+    assert again.commit == done.commit
+
+
+@pytest.mark.parametrize("what", ["moved", "gone"])
+def test_a_merge_sent_again_is_answered_whatever_became_of_its_source(
+    graph: Graph, what: str
+) -> None:
+    part(graph, [update("ada", age=1)], [update("bob", age=2)])
+    main, expected = graph.branch(OURS, operation_id="once"), graph.snapshot(THEIRS).commit.id
+    done = main.merge(THEIRS, expect_source=expected)
+    if what == "moved":
+        do(graph.branch(THEIRS), update("bob", age=3))
+    else:
+        graph.delete_branch(THEIRS)
+
+    again = main.merge(THEIRS, expect_source=expected)
+
+    assert again.commit == done.commit
+    with pytest.raises(OmniGraphError):
+        graph.branch(OURS, operation_id="another").merge(THEIRS, expect_source=expected)

@@ -136,3 +136,14 @@ def test_a_review_of_100_000_rows_reads_a_page(tmp_path: Path) -> None:
     assert len(page.changes) == len(later.changes) == 100
     assert not {each.id for each in page} & {each.id for each in later}
     assert time.monotonic() - started < 60
+
+
+def test_the_authors_are_known_after_the_branch_was_brought_up_to_date(graph: Graph) -> None:
+    graph.branch("draft", actor="eve").mutate(ADD, slug="dan")
+    for age in (31, 32, 33):
+        graph.mutate(AGE, slug="ana", age=age)
+    graph.merge("main", "draft", actor="adam")
+
+    (change,) = every(graph, 10)
+
+    assert (change.id, change.actor_id) == ("dan", "eve")

@@ -539,3 +539,21 @@ def test_a_claim_that_a_crash_left_gives_way_in_time_but_not_to_a_lie(
 
     assert str(later.run_record(landed.run_id).status) == "published"
     assert (age(graph, "ada"), age(graph, "bob"), hidden(graph)) == (30, 1, set())
+
+
+def test_a_run_whose_record_was_lost_names_the_commit_that_published_it(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(graph, update("ada", age=31))
+
+    def crash(*_: object) -> RunRecord:
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "_record_published", crash)
+        with pytest.raises(Crash):
+            graph.publish_run(run.run_id)
+    published = graph.snapshot().commit.id
+    do(graph, update("bob", age=21))
+
+    assert graph.publish_run(run.run_id).published_snapshot_id == published

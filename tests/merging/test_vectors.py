@@ -109,6 +109,26 @@ def test_after_a_criss_cross_vectors_go_with_their_texts_too(graph: Graph) -> No
 
 
 @pytest.mark.parametrize("how", [MergeOptions(), MergeOptions(bulk=IN_PARTS)])
+@pytest.mark.parametrize("other", [None, 'text: "two"'])
+def test_rows_of_a_side_without_vectors_get_them_whatever_else_is_merged(
+    tmp_path: Path, how: MergeOptions, other: str | None
+) -> None:
+    graph = fresh_graph(tmp_path / "g", PLAIN)
+    do(graph, 'insert D { slug: "a" text: "one" }')
+    branch = graph.create_branch("b")
+    graph.apply_schema(EMBEDDED)
+    graph.branch().embed_again()
+    for number in range(4):
+        do(branch, f'insert D {{ slug: "y{number}" text: "new" }}')
+    if other is not None:
+        do(branch, update(other))
+
+    merge(graph.repository, "b", "main", how)
+
+    assert len(texts(graph)) == 5
+
+
+@pytest.mark.parametrize("how", [MergeOptions(), MergeOptions(bulk=IN_PARTS)])
 @pytest.mark.parametrize(("side", "text"), [(Side.OURS, "one"), (Side.THEIRS, "same")])
 def test_a_unique_text_that_is_taken_from_a_side_has_its_vector(
     tmp_path: Path, how: MergeOptions, side: Side, text: str

@@ -7,7 +7,7 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import CommitNotFoundError, TableNotFoundError
+from omnigraph.errors import BranchNotFoundError, CommitNotFoundError, TableNotFoundError
 from omnigraph.versioning.history.history import merge_bases
 from omnigraph.versioning.writes import Upsert
 from tests.sample import PERSON, ages, new_graph, people, write
@@ -39,6 +39,20 @@ def test_the_log_can_be_read_in_pages(graph: Graph) -> None:
     rest = list(graph.log(after=page[-1].id))
     assert [commit.version for commit in page] == [7, 6, 5]
     assert [commit.version for commit in rest] == [4, 3, 2, 1, 0]
+
+
+def test_the_log_of_a_branch_continues_behind_its_own_commits_only(graph: Graph) -> None:
+    parted = add(graph, 1)
+    graph.create_branch("draft")
+    aside, later = add(graph, 2, "draft"), add(graph, 3)
+
+    assert [commit.version for commit in graph.log("draft", after=parted)] == [0]
+    assert next(commit.id for commit in graph.log("main", after=later)) == parted
+    for branch, commit in (("main", aside), ("draft", later)):
+        with pytest.raises(CommitNotFoundError, match=f"'{branch}' never stood at"):
+            list(graph.log(branch, after=commit))
+    with pytest.raises(BranchNotFoundError):
+        list(graph.log("gone", after=parted))
 
 
 def test_a_long_log_is_whole_for_a_fresh_process(graph: Graph) -> None:

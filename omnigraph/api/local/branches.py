@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from omnigraph.api.access import Access
@@ -40,6 +41,7 @@ from omnigraph.versioning import branches, tags
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.notes import check_notes
+from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import is_ulid
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 
@@ -143,13 +145,19 @@ def merge_branch(access: Access, operation: MergeBranch, options: CallOptions) -
         access.merging(target, Action.BRANCH_MERGE),
         access.expecting(target, Action.BRANCH_MERGE, operation.expect),
     ):
-        judged = access.judged(source)
-        if operation.expect_source is not None:
-            judged = judged or access.pin(source)
-            check_standing(source, judged, operation.expect_source)
+        judged = partial(_judged, access, operation)
         done = merge(access.repository, source, target, how, pinned=judged)
     _note_merge(access, done, how.actor)
     return done
+
+
+def _judged(access: Access, operation: MergeBranch) -> Snapshot | None:
+    """Pin the source where the actor looked at it; None where it is taken as it is found."""
+    judged = access.judged(operation.source)
+    if operation.expect_source is not None:
+        judged = judged or access.pin(operation.source)
+        check_standing(operation.source, judged, operation.expect_source)
+    return judged
 
 
 def _note_merge(access: Access, done: Merge, actor: str | None) -> None:

@@ -269,8 +269,8 @@ def _authors(
         left.setdefault(stored.identity, set()).add(change.id)
     found: dict[tuple[str, str], tuple[str | None, str]] = {}
     commit = head.commit
-    for before in islice(history.log(repository, after=commit.id), _MOST_COMMITS):
-        if not left or commit.id == base.commit.id or commit.version <= base.commit.version:
+    for before in islice(history.commits_before(repository, commit), _MOST_COMMITS):
+        if not left or commit.id == base.commit.id:
             break
         deadline.check()
         try:

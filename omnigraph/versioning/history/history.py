@@ -20,16 +20,39 @@ _BOTH = _ONE | _OTHER
 def log(
     repository: Repository, branch: str = MAIN, *, after: str | None = None
 ) -> Iterator[Commit]:
-    """Yield the commits of a branch, newest first; `after` continues behind one of them."""
+    """Yield the commits of a branch, newest first; `after` continues behind one of them.
+
+    Raises CommitNotFoundError when the branch never stood at that one.
+    """
     walk = Walk(repository)
-    commit: Commit | None
+    head = repository.manifest.head_commit(branch, walk.at)
     if after is None:
-        commit = repository.manifest.head_commit(branch, walk.at)
-    else:
-        commit = walk.parent(repository.commit(after))
-    while commit is not None:
-        yield commit
-        commit = walk.parent(commit)
+        yield head
+        yield from _before(walk, head)
+        return
+    last = repository.commit(after)
+    if not _has_passed(walk, head, last, branch):
+        raise CommitNotFoundError(f"'{branch}' never stood at {after}")
+    yield from _before(walk, last)
+
+
+def commits_before(repository: Repository, commit: Commit) -> Iterator[Commit]:
+    """Yield the commits that lead to one, newest first."""
+    return _before(Walk(repository), commit)
+
+
+def _before(walk: Walk, commit: Commit) -> Iterator[Commit]:
+    parent = walk.parent(commit)
+    while parent is not None:
+        yield parent
+        parent = walk.parent(parent)
+
+
+def _has_passed(walk: Walk, head: Commit, commit: Commit, branch: str) -> bool:
+    """Whether a branch stood at a commit; those that were made on it need no look."""
+    if commit.branch == branch:
+        return True
+    return any(each.id == commit.id for each in walk.down_to(head, commit.version))
 
 
 def since(repository: Repository, branch: str, commit_id: str | None) -> Iterator[Commit]:
