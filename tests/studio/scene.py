@@ -27,6 +27,7 @@ protected_branches: [main]
 rules:
   - {id: reads, allow: {actors: {group: all}, actions: [read], branch_scope: any}}
   - {id: drafts, allow: {actors: {group: team}, actions: [change], branch_scope: unprotected}}
+  - {id: reviews, allow: {actors: {group: team}, actions: [review], branch_scope: unprotected}}
   - {id: leads, allow: {actors: {group: leads}, actions: [change, export], branch_scope: any}}
   - {id: queries, allow: {actors: {group: all}, actions: [invoke_query]}}
   - id: leads-branches

@@ -133,3 +133,44 @@ def test_who_may_not_merge_is_not_offered_it(browser: Browser, scene: Scene) -> 
         expect(page.get_by_text("You may not merge into main.")).to_be_visible()
         expect(page.get_by_role("button", name="Merge into main")).to_have_count(0)
         expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+
+
+def test_who_may_comment_on_a_branch_does_so_without_a_right_on_where_it_goes(
+    browser: Browser, scene: Scene
+) -> None:
+    with browsing(browser, scene.origin, token=TOKENS["bob"]) as (page, _):
+        open_review(page, scene, "review%2Fhires")
+        expect(page.get_by_text("You may not merge into main.")).to_be_visible()
+        page.get_by_label("Your words").fill("Which mill?")
+        page.get_by_role("button", name="Comment").click()
+        said = page.get_by_role("region", name="What was said")
+        expect(said.get_by_text("Which mill?")).to_be_visible()
+
+
+def test_a_right_that_could_not_be_asked_for_is_not_said_to_be_missing(
+    browser: Browser, scene: Scene
+) -> None:
+    refusal = {"error": "too many requests", "code": "too_many_requests"}
+    rights = re.compile(r"config\.json\?.*branch=main")
+    with browsing(browser, scene.origin, token=TOKENS["ana"]) as (page, _):
+        page.route(rights, lambda route: route.fulfill(status=429, json=refusal))
+        page.goto(f"{scene.origin}/studio#/review?branch=review%2Fhires")
+        expect(page.get_by_text("too many requests")).to_be_visible()
+        expect(page.get_by_text("You may not merge")).to_have_count(0)
+        page.unroute(rights)
+        page.get_by_role("button", name="Try again").click()
+        expect(page.get_by_role("button", name="Merge into main")).to_be_enabled()
+
+
+def test_branches_past_the_first_are_not_left_unsaid(browser: Browser, scene: Scene) -> None:
+    def with_more(route: Route) -> None:
+        found = route.fetch()
+        kept = {"branches": [], "cursor": "somewhere"}
+        route.fulfill(response=found, json={**found.json(), **kept})
+
+    with browsing(browser, scene.origin, token=TOKENS["ana"]) as (page, _):
+        page.route("**/branches/status*", with_more)
+        page.goto(f"{scene.origin}/studio#/review")
+        settle(page)
+        expect(page.get_by_text("There are more branches; choose one with b.")).to_be_visible()
+        expect(page.get_by_text("No branch is waiting")).to_have_count(0)

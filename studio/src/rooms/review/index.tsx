@@ -29,12 +29,13 @@ export default function ReviewRoom() {
 /** The branches that could go in, those with something new first. */
 function Waiting({ into }: { into: string }) {
   const { href } = useStudio()
-  const asked = useAsked('branches', (client, signal) => client.get<{ branches: BranchStatus[] }>('/branches/status', { limit: SHOWN_BRANCHES }, { signal }))
+  const asked = useAsked('branches', (client, signal) => client.get<{ branches: BranchStatus[]; cursor: string | null }>('/branches/status', { limit: SHOWN_BRANCHES }, { signal }))
   const branches = (asked.value?.branches ?? []).filter((each) => each.name !== into)
   const waiting = [...branches].sort((one, other) => Number((other.ahead ?? 1) > 0) - Number((one.ahead ?? 1) > 0) || other.created_at - one.created_at)
   if (asked.error !== null) return <Failure error={asked.error} retry={asked.retry} />
   if (asked.value === null) return <Loading what="the branches" />
-  if (waiting.length === 0) return <Empty title="No branch is waiting">A branch is where somebody tries something first: <code>omnigraph branch create</code> makes one.</Empty>
+  const hasMore = asked.value.cursor !== null
+  if (waiting.length === 0 && !hasMore) return <Empty title="No branch is waiting">A branch is where somebody tries something first: <code>omnigraph branch create</code> makes one.</Empty>
   return (
     <section class="stack review-list" aria-label="Branches">
       <h1>Branches that could go into {into}</h1>
@@ -68,6 +69,11 @@ function Waiting({ into }: { into: string }) {
           </tbody>
         </table>
       </div>
+      {hasMore ? (
+        <p class="soft small">
+          There are more branches; choose one with <kbd>b</kbd>.
+        </p>
+      ) : null}
     </section>
   )
 }
@@ -89,9 +95,10 @@ function usePreview(branch: string, into: string) {
   )
   const isChecking = fields !== settledFields || checked.isLoading
   const left: readonly Conflict[] | null = fields === '' ? (first.value === null ? null : whole) : isChecking ? null : (checked.value?.merge_conflicts ?? null)
-  // What the server found last stays on the page while it is asked again.
-  const last = useRef<readonly Conflict[]>([])
-  if (left !== null) last.current = left
+  // What the server found last stays on the page while it is asked again; nothing counts as settled before it said so.
+  const answered = useRef<readonly Conflict[] | null>(null)
+  if (left !== null) answered.current = left
+  const last = answered.current ?? whole
   useEffect(() => {
     if (left !== null) setRaised((old) => (joined(old, left).length === old.length ? old : joined(old, left)))
   }, [left])
@@ -101,15 +108,15 @@ function usePreview(branch: string, into: string) {
   useEffect(() => {
     if (isIn) setChoices(NONE)
   }, [isIn])
-  return { first, checked, choices, setChoices, conflicts: shownOf(whole, raised, last.current, choices), left, last: last.current, fields }
+  return { first, checked, choices, setChoices, conflicts: shownOf(whole, raised, last, choices), left, last, fields }
 }
 
 function ReviewOf({ branch, into }: { branch: string; into: string }) {
-  const { address, client, root, go, refresh } = useStudio()
+  const { address, client, root, go, may, refresh } = useStudio()
   const preview = usePreview(branch, into)
   const found = useAsked(`review ${branch}`, (asking, signal) => asking.get<FoundReview>('/reviews', { branch }, { signal }))
   const target = useAsked(`config ${into}`, (_, signal) => root.get<Config>('/studio/config.json', { graph: address.graph, branch: into }, { signal }))
-  const may = (action: string): boolean => target.value?.may.includes(action) ?? false
+  const mayMerge = target.value?.may.includes('branch_merge') ?? false
   const merge = preview.first.value
   const { conflicts } = preview
   const left = preview.left === null ? null : preview.left.length
@@ -140,23 +147,26 @@ function ReviewOf({ branch, into }: { branch: string; into: string }) {
           <WhatChanged base={merge.base_commit} to={merge.theirs_commit} />
         </div>
         <aside class="stack">
-          <Decide
-            merge={merge}
-            left={left}
-            isLoading={preview.first.isLoading}
-            mayMerge={may('branch_merge')}
-            send={async (message) => {
-              const chosen = preview.fields === '' ? {} : (parseJson(preview.fields) as Record<string, unknown>)
-              const standing = { expect: merge.ours_commit, expect_source: merge.theirs_commit }
-              await client.write<Merged>('/branches/merge', { source: branch, target: into, ...standing, ...chosen, ...(message ? { message } : {}) })
-            }}
-            merged={refresh}
-            again={() => {
-              preview.setChoices(NONE)
-              refresh()
-            }}
-          />
-          {found.error !== null ? <Failure error={found.error} retry={found.retry} /> : <Talk review={found.value?.review ?? null} branch={branch} into={into} head={merge.theirs_commit} mayDecide={may('branch_merge')} mayComment={may('review')} done={found.retry} />}
+          {target.error !== null ? <Failure error={target.error} retry={target.retry} /> : null}
+          {target.value === null ? target.error === null ? <Loading what={`what you may do on ${into}`} lines={2} /> : null : (
+            <Decide
+              merge={merge}
+              left={left}
+              isLoading={preview.first.isLoading}
+              mayMerge={mayMerge}
+              send={async (message) => {
+                const chosen = preview.fields === '' ? {} : (parseJson(preview.fields) as Record<string, unknown>)
+                const standing = { expect: merge.ours_commit, expect_source: merge.theirs_commit }
+                await client.write<Merged>('/branches/merge', { source: branch, target: into, ...standing, ...chosen, ...(message ? { message } : {}) })
+              }}
+              merged={refresh}
+              again={() => {
+                preview.setChoices(NONE)
+                refresh()
+              }}
+            />
+          )}
+          {found.error !== null ? <Failure error={found.error} retry={found.retry} /> : <Talk review={found.value?.review ?? null} branch={branch} into={into} head={merge.theirs_commit} mayDecide={mayMerge} mayComment={may('review')} done={found.retry} />}
         </aside>
       </div>
     </div>
