@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 import omnigraph as og
 from omnigraph.server.serve import Settings
@@ -52,6 +52,14 @@ def choose(conflict: Locator, name: str, value: str) -> None:
     conflict.get_by_label(f"Another value of {name}").press("Enter")
 
 
+def held_if_chosen(route: Route, held: list[Route]) -> None:
+    """Keep back a request that says what was chosen."""
+    if "resolutions" in (route.request.post_data or ""):
+        held.append(route)
+    else:
+        route.continue_()
+
+
 def one(page: Page, name: str, says: str = "updated by both sides") -> Locator:
     return page.get_by_role("group", name=name).filter(has_text=says)
 
@@ -72,6 +80,8 @@ def test_an_integer_past_2_53_and_a_conflict_that_a_value_raises_are_settled(
         choose(raised, "email", "free@x")
         expect(page.get_by_text("all 4 conflicts settled")).to_be_visible()
         expect(raised).to_have_attribute("data-state", "settled")
+        changed = one(page, "email").get_by_label("Another value of email")
+        expect(changed).to_have_value("free@x")
         page.get_by_role("button", name="Merge into main").click()
         expect(page.get_by_text("Merged.")).to_be_visible()
     rows = scene.graph.branch().query(
@@ -110,7 +120,15 @@ def test_choices_and_words_outlast_another_room_and_a_new_sign_in(
         page.get_by_label("Your words").fill("Which floor?")
         page.get_by_role("link", name="History").click()
         expect(page.get_by_role("region", name="Commits")).to_be_visible()
+        held: list[Route] = []
+        page.route("**/branches/merge", lambda route: held_if_chosen(route, held))
         page.get_by_role("link", name="Review").click()
+        expect(page.get_by_text("asking the server")).to_be_visible()
+        expect(page.locator(".one-conflict[data-state=settled]")).to_have_count(0)
+        expect(page.locator(".one-conflict[data-state=left]")).to_have_count(3)
+        page.unroute("**/branches/merge")
+        for each in held:
+            each.continue_()
         expect(page.get_by_text("2 conflicts left of 3")).to_be_visible()
         expect(page.get_by_label("Your words")).to_have_value("Which floor?")
 

@@ -27,8 +27,23 @@ export function conflictKey(conflict: Conflict): string {
   return JSON.stringify([conflict.type_name, conflict.row_id, conflict.property, conflict.kind])
 }
 
-function propertyKey(key: string): string {
-  return JSON.stringify((JSON.parse(key) as unknown[]).slice(0, 3))
+// The server settles all others with their row, also when they name a property, such as the end that an edge lacks.
+const OF_A_PROPERTY = ['DivergentInsert', 'DivergentUpdate', 'UniqueViolation', 'ValueConstraintViolation']
+
+/** Whether a choice for a conflict is one for its whole row. */
+export function isOfRow(conflict: Conflict): boolean {
+  return conflict.property === null || !OF_A_PROPERTY.includes(conflict.kind)
+}
+
+/** The key of a property, or of several that are unique together; all of its conflicts have the same choice. */
+function propertyKey(conflict: Conflict): string {
+  return JSON.stringify([conflict.type_name, conflict.row_id, conflict.property])
+}
+
+function ownChoice(choices: Choices, conflict: Conflict): Choice | null {
+  if (!isOfRow(conflict)) return choices.properties[propertyKey(conflict)] ?? null
+  const side = choices.rows[rowKey(conflict)]
+  return side === undefined ? null : { take: side }
 }
 
 function without<T>(all: Readonly<Record<string, T>>, key: string, value: T | null): Record<string, T> {
@@ -52,21 +67,16 @@ export function choose(choices: Choices, scope: Scope, choice: Choice | null): C
       const properties = Object.fromEntries(Object.entries(choices.properties).filter(([key]) => JSON.stringify((JSON.parse(key) as unknown[]).slice(0, 2)) !== row))
       return { ...choices, rows: without(choices.rows, row, side), properties }
     }
-    case 'property': {
-      // A value settles all that is wrong with a property, so that no other choice for it counts beside it.
-      const key = conflictKey(scope.conflict)
-      const about = propertyKey(key)
-      const isBeside = (other: string, known: Choice): boolean => other !== key && propertyKey(other) === about && ('value' in known || (choice !== null && 'value' in choice))
-      const rest = Object.fromEntries(Object.entries(choices.properties).filter(([other, known]) => !isBeside(other, known)))
-      return { ...choices, properties: without(rest, key, choice) }
-    }
+    case 'property':
+      if (isOfRow(scope.conflict)) return choose(choices, { for: 'row', conflict: scope.conflict }, choice)
+      return { ...choices, properties: without(choices.properties, propertyKey(scope.conflict), choice) }
   }
 }
 
 /** Return what was chosen for a conflict, by the narrowest choice that there is. */
 export function choiceOf(choices: Choices, conflict: Conflict): Choice | null {
-  const own = choices.properties[conflictKey(conflict)]
-  if (own !== undefined) return own
+  const own = ownChoice(choices, conflict)
+  if (own !== null) return own
   const side = choices.rows[rowKey(conflict)] ?? choices.types[conflict.type_name] ?? choices.all
   return side === null ? null : { take: side }
 }
@@ -77,7 +87,7 @@ export function mergeFields(choices: Choices, conflicts: readonly Conflict[]): R
     const [type_name, row_id] = JSON.parse(key) as [string, string]
     return { type_name, row_id, take }
   })
-  const known = new Map(conflicts.map((each) => [conflictKey(each), each]))
+  const known = new Map(conflicts.filter((each) => !isOfRow(each)).reverse().map((each) => [propertyKey(each), each]))
   const properties = Object.entries(choices.properties).flatMap(([key, choice]) => {
     const conflict = known.get(key)
     if (conflict === undefined) return []
@@ -112,6 +122,6 @@ export function joined(first: readonly Conflict[], left: readonly Conflict[]): C
 /** Return the conflicts to show: those that there were at first, and of those that choices raised what is left or has a choice of its own. */
 export function shownOf(first: readonly Conflict[], raised: readonly Conflict[], left: readonly Conflict[], choices: Choices): Conflict[] {
   const open = new Set(left.map(conflictKey))
-  const isShown = (each: Conflict): boolean => open.has(conflictKey(each)) || choices.properties[conflictKey(each)] !== undefined
+  const isShown = (each: Conflict): boolean => open.has(conflictKey(each)) || ownChoice(choices, each) !== null
   return joined(joined(first, left), raised.filter(isShown))
 }

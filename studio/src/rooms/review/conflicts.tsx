@@ -1,12 +1,12 @@
 /** Conflicts: what both sides changed differently, with base, ours and theirs, and a choice for each. */
 
-import { useId, useState } from 'preact/hooks'
+import { useEffect, useId, useState } from 'preact/hooks'
 import type { Conflict } from '../../api/shapes.ts'
 import { counted } from '../../look/format.ts'
 import { Changes, Id, TypeName, Value } from '../../look/parts.tsx'
 import { useStudio } from '../../shell/studio.tsx'
 import { fieldOf, parseParameters, typedOf } from '../query/parameters.ts'
-import { choiceOf, conflictKey, grouped, rowKey, type Choice, type Choices, type Scope, type Side, type TypeConflicts } from './choices.ts'
+import { choiceOf, conflictKey, grouped, isOfRow, rowKey, type Choice, type Choices, type Scope, type Side, type TypeConflicts } from './choices.ts'
 
 export type Choose = (scope: Scope, choice: Choice | null) => void
 
@@ -106,7 +106,7 @@ function One({ conflict, choices, choose, left, sides }: Shared & { conflict: Co
             <Value value={conflict[side]} />
           </label>
         ))}
-        {conflict.property === null ? null : <Third conflict={conflict} property={conflict.property} name={name} chosen={chosen} pick={pick} />}
+        {conflict.property === null || isOfRow(conflict) ? null : <Third conflict={conflict} property={conflict.property} name={name} chosen={chosen} pick={pick} />}
       </div>
     </fieldset>
   )
@@ -118,8 +118,15 @@ function Third({ conflict, property, name, chosen, pick }: { conflict: Conflict;
   const types = [...(place.value?.schema.nodes ?? []), ...(place.value?.schema.edges ?? [])]
   const declared = types.find((each) => each.name === conflict.type_name)?.properties.find((each) => each.name === property)
   const isChosen = chosen !== null && 'value' in chosen
-  const [typed, setTyped] = useState(() => (isChosen ? typedOf(chosen.value) : typedOf(conflict.theirs ?? conflict.ours ?? '')))
+  const value = isChosen ? typedOf(chosen.value) : null
+  const [typed, setTyped] = useState(() => value ?? typedOf(conflict.theirs ?? conflict.ours ?? ''))
   const [problem, setProblem] = useState<string | null>(null)
+  useEffect(() => {
+    // It may have been typed for another conflict of the same property.
+    if (value === null) return
+    setTyped(value)
+    setProblem(null)
+  }, [value])
   if (declared === undefined) return null
   const field = fieldOf(declared.type)
   const use = (text: string): void => {
