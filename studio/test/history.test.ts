@@ -5,6 +5,7 @@ import type { Commit } from '../src/api/shapes.ts'
 import { fieldsOf, labelOfChange } from '../src/changes/fields.ts'
 import { headOf, wholeItems } from '../src/api/partial.ts'
 import { layLanes, sortCommits } from '../src/rooms/history/lanes.ts'
+import { olderLimit } from '../src/rooms/history/pages.ts'
 import { broken, NOTHING, withEvent } from '../src/rooms/live/feed.ts'
 
 let clock = 0
@@ -79,4 +80,10 @@ test('a commit is shown once its end has come, once', () => {
   state = withEvent(withEvent(broken(state), changes), end)
   assert.deepEqual([state.commits.length, state.commits[0]?.count, state.cursor, state.total], [1, 2, 'm', 1])
   assert.equal(withEvent(state, end).total, 1)
+})
+
+test('older commits are asked for as far as a server lists them at once', () => {
+  assert.equal(olderLimit(100), 500)
+  assert.equal(olderLimit(9_900), 10_000)
+  assert.equal(olderLimit(10_000), null)
 })

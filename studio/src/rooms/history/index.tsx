@@ -3,13 +3,14 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Commit, Tag } from '../../api/shapes.ts'
 import { COLOURS } from '../../look/colours.ts'
+import { formatCount } from '../../look/format.ts'
 import { Empty, Failure, Id, Loading, When } from '../../look/parts.tsx'
 import { isOver, useAsked, useStudio } from '../../shell/studio.tsx'
 import { CommitView } from './commit.tsx'
 import { layLanes, sortCommits, type LaneRow } from './lanes.ts'
+import { MOST_COMMITS, olderLimit, PAGE } from './pages.ts'
 import './history.css'
 
-const PAGE = 100
 const MOST_BRANCHES = 12
 const ROW = 48
 const LANE = 14
@@ -54,6 +55,7 @@ export default function History() {
   const actors = useMemo(() => [...new Set((asked.value?.commits ?? []).map((each) => each.actor_id))].filter((each) => each !== null).sort(), [asked.value])
   useEffect(() => setLimit(PAGE), [address.branch, isAll])
   const tagsOf = (id: string): string[] => tags.value?.tags.filter((each) => each.commit === id).map((each) => each.name) ?? []
+  const older = olderLimit(limit)
   const open = (id: string | null): void => go({ extra: { open: id } })
   return (
     <div class={opened === null ? 'history' : 'history opened'}>
@@ -108,11 +110,15 @@ export default function History() {
             )
           })}
         </ol>
-        {asked.value?.hasMore ? (
-          <button type="button" disabled={asked.isLoading} onClick={() => setLimit(limit + PAGE * 4)}>
+        {!asked.value?.hasMore ? null : older !== null || asked.isLoading ? (
+          <button type="button" disabled={asked.isLoading} onClick={() => older !== null && setLimit(older)}>
             Older commits
           </button>
-        ) : null}
+        ) : (
+          <p class="soft small">
+            These are the newest {formatCount(MOST_COMMITS)} of a branch; <code>omnigraph commit list --after</code> lists older ones.
+          </p>
+        )}
       </section>
       {opened === null ? null : <CommitView key={opened} id={opened} tags={tagsOf(opened)} close={() => open(null)} />}
     </div>
