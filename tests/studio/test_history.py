@@ -4,6 +4,7 @@ import json
 import re
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Route, expect
@@ -11,6 +12,7 @@ from playwright.sync_api import Browser, Route, expect
 from tests.studio.browsing import browsing, settle
 from tests.studio.scene import TOKENS, Scene, served
 
+MOST_CLICKS = 30
 AWAY = """query away($slug: String) { update Person set { status: "away" } where slug = $slug }"""
 RENAME = """query rename($slug: String, $name: String) {
   update Person set { name: $name } where slug = $slug
@@ -146,3 +148,52 @@ def test_a_refused_feed_is_not_said_to_be_tried_again(browser: Browser, scene: S
         expect(page.get_by_text("Not allowed: you may not read main")).to_be_visible()
         expect(page.get_by_text("Not listening")).to_be_visible()
         expect(page.get_by_text("trying again")).to_have_count(0)
+
+
+def test_the_oldest_commits_that_the_page_can_list_are_said_to_be_so(
+    browser: Browser, scene: Scene
+) -> None:
+    limits: list[int] = []
+
+    def with_more(route: Route) -> None:
+        limits.append(int(parse_qs(urlsplit(route.request.url).query)["limit"][0]))
+        found = route.fetch()
+        route.fulfill(response=found, json={**found.json(), "cursor": "more"})
+
+    older = "Older commits"
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.route("**/commits?*", with_more)
+        page.goto(f"{scene.origin}/studio#/history")
+        settle(page)
+        for _ in range(MOST_CLICKS):
+            if page.get_by_role("button", name=older).count() == 0:
+                break
+            page.get_by_role("button", name=older).click()
+            expect(page.get_by_role("button", name=older, disabled=True)).to_have_count(0)
+        expect(page.get_by_text("omnigraph commit list")).to_be_visible()
+    assert max(limits) == 10_000
+
+
+def test_a_commit_that_was_cut_in_the_middle_is_counted_once(
+    browser: Browser, scene: Scene
+) -> None:
+    commit = json.loads(json.dumps(scene.graph.branch().commit.to_json()))
+    rows = [f'{{"table_key": "node:City", "kind": "node", "id": "{n}"}}' for n in ("a", "b")]
+
+    def part(number: int) -> str:
+        row = {**json.loads(rows[number]), "type_name": "City", "op": "insert", "after": {}}
+        return f"event: changes\ndata: {json.dumps({'changes': [row]})}\n\n"
+
+    whole = json.dumps({"commit": commit, "stats": {}, "schema_steps": []})
+    ends = f"event: commit\nid: c1\ndata: {whole}\n\n"
+    answers = [part(0), part(0) + part(1) + ends]
+
+    def answer(route: Route) -> None:
+        if answers:
+            route.fulfill(content_type="text/event-stream", body=answers.pop(0))
+
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.route("**/changes/stream*", answer)
+        page.goto(f"{scene.origin}/studio#/live")
+        expect(page.get_by_text("1 commit so far")).to_be_visible()
+        expect(page.locator(".feed summary")).to_have_text("2 rows")

@@ -36,6 +36,8 @@ export default function Live() {
     const stop = new AbortController()
     let timer: ReturnType<typeof setTimeout> | null = null
     const follow = async (): Promise<void> => {
+      current.current = broken(current.current)
+      setState(current.current)
       setLine('joining')
       try {
         const path = withQuery('/changes/stream', { branch: address.branch, since: current.current.cursor, type: type === null ? null : [type] })
@@ -56,7 +58,6 @@ export default function Live() {
         }
       }
       if (stop.signal.aborted) return
-      current.current = broken(current.current)
       setLine('broken')
       timer = setTimeout(() => void follow(), AGAIN_MILLIS)
     }
