@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Client } from '../src/api/client.ts'
 import type { Neighbors, NodeType } from '../src/api/shapes.ts'
 import { draw, formatGrown, formatNode, grow, nodeOfKey, keyOfNode, parseGrown, parseNode, queryOf, type NodeName } from '../src/rooms/explore/grown.ts'
+import { askGrown, type ReadPages } from '../src/rooms/explore/pages.ts'
 
 const ANA: NodeName = ['Person', 'ana']
 const KNOWS = { edge: 'Knows', direction: 'out' as const }
@@ -51,4 +53,20 @@ test('keys of every type are written as the language reads them', () => {
   assert.equal(of('DateTime', '9999-12-31T23:59:59.999Z'), written('datetime("9999-12-31T23:59:59.999Z")'))
   assert.equal(of('I64', '-9007199254740993'), written('-9007199254740993'))
   assert.equal(of('String', 'a\b\f\\b"'), written('"a\\u0008\\u000c\\\\b\\""'))
+})
+
+test('a page that was read is not asked for again, and what is hidden comes back without a request', async () => {
+  const asked: (string | null)[] = []
+  const page = (at: number): Neighbors => ({ node: { type: 'Person', id: 'ana', label: 'Ana', properties: {} }, groups: [], neighbors: [{ edge_id: `e${at}`, edge: {}, type: 'Person', id: `p${at}`, label: '', node: {} }], cursor: at < 3 ? `c${at}` : null })
+  const client = { get: (_path: string, query: { cursor: string | null }) => (asked.push(query.cursor), Promise.resolve(page(asked.length))) } as unknown as Client
+  const read: ReadPages = new Map()
+  const ids = async (pages: number): Promise<string[]> => {
+    const found = await askGrown(client, { node: ANA, ...KNOWS, pages }, {}, read, new AbortController().signal)
+    return found.answer.neighbors.map((each) => each.id)
+  }
+  assert.deepEqual(await ids(1), ['p1'])
+  assert.deepEqual(await ids(2), ['p1', 'p2'])
+  assert.deepEqual(await ids(1), ['p1'])
+  assert.deepEqual(await ids(9), ['p1', 'p2', 'p3'])
+  assert.deepEqual(asked, [null, 'c1', 'c2'])
 })

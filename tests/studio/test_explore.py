@@ -15,6 +15,11 @@ SEVERAL = re.compile(r"^[2-9]\d* nodes, \d+ edge")
 HOSTILE = '<img src=x onerror="alert(1)"> \u202eevil'
 
 
+def pages_of(addresses: list[str]) -> list[str]:
+    """Return the requests for pages of neighbours."""
+    return [each for each in addresses if "/neighbors?" in each and "edge=" in each]
+
+
 def enter(page: Page, scene: Scene, more: str = "") -> None:
     page.goto(f"{scene.origin}/studio#/explore{more}")
     settle(page)
@@ -102,3 +107,22 @@ def test_what_is_typed_while_the_address_is_written_is_kept(browser: Browser, sc
         page.get_by_role("searchbox").fill("fi")
         expect(page).to_have_url(re.compile(r"q=finn$"))
         expect(page.get_by_role("searchbox")).to_have_value("finn")
+
+
+def test_what_grew_before_is_not_asked_for_again(browser: Browser, scene: Scene) -> None:
+    asked: list[str] = []
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.on("request", lambda request: asked.append(request.url))
+        enter(page, scene, "?node=%5B%22Person%22%2C%22ana%22%5D")
+        panel = page.get_by_role("region", name="Node")
+        canvas = page.get_by_role("region", name="Canvas")
+        for edge in ("Knows", "WorksAt"):
+            group = panel.get_by_role("listitem").filter(has_text=edge).first
+            group.get_by_role("button", name="Show").click()
+            expect(group.get_by_role("button", name="Hide")).to_be_visible()
+            settle(page)
+        expect(canvas.get_by_role("status").last).to_have_text(SEVERAL)
+        assert len(pages_of(asked)) == 2
+        with page.expect_request(re.compile("/neighbors.*edge=WorksAt")):
+            page.keyboard.press("r")
+        assert len(pages_of(asked)) == 4

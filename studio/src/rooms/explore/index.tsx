@@ -2,14 +2,15 @@
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Client } from '../../api/client.ts'
-import type { Commit, Hit, Hits, Neighbor, Neighbors, Row, Rows } from '../../api/shapes.ts'
+import type { Commit, Hit, Hits, Row, Rows } from '../../api/shapes.ts'
 import { GraphCanvas } from '../../graph/canvas.tsx'
 import { labelOf } from '../../graph/naming.ts'
 import { counted, exactTime } from '../../look/format.ts'
 import { Empty, Failure, Loading, TypeName } from '../../look/parts.tsx'
 import { placeFields, useAsked, useStudio } from '../../shell/studio.tsx'
 import { draw, formatGrown, formatNode, grow, keyOfNode, nodeOfKey, parseGrown, parseNode, type Fetched, type Grown, type NodeName } from './grown.ts'
-import { NodePanel, PAGE } from './node.tsx'
+import { NodePanel } from './node.tsx'
+import { askGrown, type ReadPages } from './pages.ts'
 import './explore.css'
 
 const PAUSE_MILLIS = 250
@@ -117,27 +118,15 @@ function Found({ selected, select }: { selected: NodeName | null; select: (node:
   )
 }
 
-async function askGrown(client: Client, grown: Grown, where: Record<string, string>, signal: AbortSignal): Promise<Fetched | null> {
-  const [type, id] = grown.node
-  const neighbors: Neighbor[] = []
-  let answer: Neighbors | null = null
-  let cursor: string | null = null
-  for (let page = 0; page < grown.pages; page += 1) {
-    answer = await client.get<Neighbors>('/neighbors', { type, id, edge: grown.edge, direction: grown.direction, limit: PAGE, cursor, ...where }, { signal })
-    neighbors.push(...answer.neighbors)
-    cursor = answer.cursor
-    if (cursor === null) break
-  }
-  return answer === null ? null : { grown, answer: { ...answer, neighbors } }
-}
-
 /** The canvas with all that grew, and the slider over the commits of the branch. */
 function Drawn({ node, grown, select, clear }: { node: NodeName | null; grown: readonly Grown[]; select: (node: NodeName | null) => void; clear: () => void }) {
-  const { address } = useStudio()
+  const { address, epoch } = useStudio()
   const where = placeFields(address) as Record<string, string>
+  // What was read elsewhere, or before everything is asked for again, may be otherwise now.
+  const read = useMemo<ReadPages>(() => new Map(), [address.graph, address.branch, address.commit, epoch])
   const fetched = useAsked(`grown ${JSON.stringify(where)} ${formatGrown(grown)}`, (client, signal) =>
     // A node that was not there at that time has grown nothing then.
-    Promise.all(grown.map((each) => askGrown(client, each, where, signal).catch((error: unknown) => (isMissing(error) ? null : Promise.reject(error))))),
+    Promise.all(grown.map((each) => askGrown(client, each, where, read, signal).catch((error: unknown) => (isMissing(error) ? null : Promise.reject(error))))),
   )
   const [last, setLast] = useState<(Fetched | null)[]>([])
   useEffect(() => {

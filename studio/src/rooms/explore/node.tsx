@@ -5,8 +5,7 @@ import { formatCount } from '../../look/format.ts'
 import { Failure, Id, Loading, TypeName, Value, When } from '../../look/parts.tsx'
 import { placeFields, useAsked, useStudio } from '../../shell/studio.tsx'
 import { formatNode, grownOf, queryOf, type Grown, type NodeName } from './grown.ts'
-
-export const PAGE = 50
+import { PAGE } from './pages.ts'
 
 export function NodePanel({ node, grown, more, less, close }: { node: NodeName; grown: readonly Grown[]; more: (group: EdgeGroup) => void; less: (group: EdgeGroup) => void; close: () => void }) {
   const { address, href, place } = useStudio()
