@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cellText, counted, cut, formatBytes, formatMillis, relativeTime, shortId, signOf, valueText } from '../src/look/format.ts'
+import { cellText, counted, cut, formatBytes, formatMillis, relativeTime, shortId, signOf, valueText, xmlText } from '../src/look/format.ts'
 
 const NOW = Date.UTC(2026, 0, 10)
 
@@ -55,4 +55,8 @@ test('numbers carry units', () => {
 
 test('signs are the same everywhere', () => {
   assert.deepEqual((['insert', 'delete', 'update', 'conflict'] as const).map(signOf), ['+', '−', '~', '≠'])
+})
+
+test('a picture has no characters that XML cannot have', () => {
+  assert.equal(xmlText('a\u0000\u001b\ufffe\ud800<b> & "c"\t😀'), 'a&#60;b&#62; &#38; &#34;c&#34;\t😀')
 })

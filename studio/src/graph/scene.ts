@@ -1,7 +1,7 @@
 /** Scene: nodes and edges on a canvas: their places, what is chosen, and how they are drawn. */
 
 import { COLOURS } from '../look/colours.ts'
-import { cut } from '../look/format.ts'
+import { cut, xmlText } from '../look/format.ts'
 import { fitted, nearest, toward, zoomed, type Camera } from './camera.ts'
 import type { GraphEdge, GraphNode, LayoutAnswer, LayoutRequest, PinRequest } from './shapes.ts'
 
@@ -131,16 +131,15 @@ export class GraphScene {
   /** Return everything as SVG, also what is outside of the canvas. */
   svg(): string {
     const { x, y, scale } = fitted(this.places, 1600, 1000)
-    const escape = (text: string): string => text.replace(/[&<>"']/g, (each) => `&#${each.charCodeAt(0)};`)
     const at = (number: number): [string, string] => [(((this.places[number * 2] ?? 0) - x) * scale + 800).toFixed(1), (((this.places[number * 2 + 1] ?? 0) - y) * scale + 500).toFixed(1)]
     const lines = this.edges.map((edge, number) => {
       const [x1, y1] = at(this.ends[number * 2] ?? 0)
       const [x2, y2] = at(this.ends[number * 2 + 1] ?? 0)
-      return `<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" stroke="${this.palette.line}"${edge.isLoose ? ' stroke-dasharray="4 4"' : ''}><title>${escape(edge.type)}</title></line>`
+      return `<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" stroke="${this.palette.line}"${edge.isLoose ? ' stroke-dasharray="4 4"' : ''}><title>${xmlText(edge.type)}</title></line>`
     })
     const dots = this.nodes.map((node, number) => {
       const [cx, cy] = at(number)
-      return `<circle cx="${cx}" cy="${cy}" r="7" fill="${this.colour(node.type)}"><title>${escape(`${node.type} ${node.label}`)}</title></circle><text x="${cx}" y="${Number(cy) + 19}" text-anchor="middle" fill="${this.palette.text}">${escape(cut(node.label, LONGEST_LABEL))}</text>`
+      return `<circle cx="${cx}" cy="${cy}" r="7" fill="${this.colour(node.type)}"><title>${xmlText(`${node.type} ${node.label}`)}</title></circle><text x="${cx}" y="${Number(cy) + 19}" text-anchor="middle" fill="${this.palette.text}">${xmlText(cut(node.label, LONGEST_LABEL))}</text>`
     })
     return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1600 1000" font-family="system-ui, sans-serif" font-size="11"><rect width="1600" height="1000" fill="${this.palette.page}"/>${lines.join('')}${dots.join('')}</svg>`
   }

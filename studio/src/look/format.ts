@@ -89,6 +89,13 @@ export function cut(text: string, most: number): string {
   return `${text.slice(0, last >= 0xd800 && last <= 0xdbff ? end - 1 : end)}…`
 }
 
+const NOT_OF_XML = /[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu
+
+/** Return a text for a drawing or another document of XML, without the characters that XML has no way to write. */
+export function xmlText(text: string): string {
+  return text.replace(NOT_OF_XML, '').replace(/[&<>"']/g, (each) => `&#${each.charCodeAt(0)};`)
+}
+
 /** Return a value as text, whole; null is empty. */
 export function valueText(value: unknown): string {
   if (value === null || value === undefined) return ''
