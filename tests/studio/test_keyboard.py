@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.studio.browsing import browsing, settle
+from tests.studio.browsing import browsing, serious_findings, settle
 from tests.studio.scene import TOKENS, Scene, served
 
 SET = """query s($slug: String, $name: String) {
@@ -87,3 +87,22 @@ def test_a_branch_is_found_settled_and_merged_by_keys_alone(browser: Browser, sc
     found = scene.graph.query("match { $p: Person } return { $p.slug as s, $p.name as n }")
     names = {row["s"]: row["n"] for row in found}
     assert (names["bo"], names["chie"]) == ("bo of the agent", "Chie of both")
+
+
+def test_the_editor_says_how_keys_leave_it_and_they_do(browser: Browser, scene: Scene) -> None:
+    with browsing(browser, scene.origin, token=TOKENS["ana"]) as (page, _):
+        page.goto(f"{scene.origin}/studio#/query")
+        settle(page)
+        editor = page.locator(".cm-content")
+        expect(editor).to_have_attribute("aria-description", "Escape, then Tab leaves the editor")
+        editor.focus()
+        page.keyboard.press("Tab")
+        expect(editor).to_be_focused()
+        page.keyboard.press("Escape")
+        page.keyboard.press("Tab")
+        expect(editor).not_to_be_focused()
+        assert serious_findings(page) == []
+        page.get_by_role("button", name="Run", exact=True).focus()
+        page.keyboard.press("?")
+        row = page.get_by_role("dialog", name="Keys").get_by_role("row")
+        expect(row.filter(has_text="Esc Tab")).to_contain_text("leave the editor")

@@ -10,6 +10,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['?', 'these keys'],
   ['Ctrl Enter', 'run the query'],
   ['Esc', 'close what is open'],
+  ['Esc Tab', 'leave the editor of queries, in which Tab indents'],
 ]
 
 export function Help({ onClose }: { onClose: () => void }) {

@@ -97,7 +97,7 @@ export class QueryEditor {
       hoverTooltip((view, at) => tooltip(events.meaning(view.state.doc.toString(), at))),
       placeholder('match { $p: Person } return { $p.name }'),
       keymap.of([{ key: 'Mod-Enter', run: () => (events.run(), true) }, ...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...defaultKeymap, ...historyKeymap, indentWithTab]),
-      EditorView.contentAttributes.of({ 'aria-label': 'Query' }),
+      EditorView.contentAttributes.of({ 'aria-label': 'Query', 'aria-description': 'Escape, then Tab leaves the editor' }),
       EditorView.lineWrapping,
       EditorView.updateListener.of((update) => update.docChanged && events.change(update.state.doc.toString())),
       LOOK,
