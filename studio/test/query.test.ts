@@ -128,5 +128,11 @@ test('words of a query mean what the schema says', () => {
 })
 
 test('a spreadsheet takes no text for a formula', () => {
-  assert.equal(toCsv(['a', 'b'], [{ a: '=1+1', b: -1 }, { a: 'x,"y"\n', b: null }]), 'a,b\r\n\'=1+1,-1\r\n"x,""y""\n",\r\n')
+  assert.equal(toCsv(['a', 'b'], [], [{ a: '=1+1', b: -1 }, { a: 'x,"y"\n', b: null }]), 'a,b\r\n\'=1+1,-1\r\n"x,""y""\n",\r\n')
+})
+
+test('an integer that comes as its digits is no formula', () => {
+  const columns = [{ name: 'n', type: 'I64?' }, { name: 't', type: 'String' }]
+  const least = '-9223372036854775808'
+  assert.equal(toCsv(['n', 't'], columns, [{ n: least, t: least }]), `n,t\r\n${least},'${least}\r\n`)
 })

@@ -17,6 +17,7 @@ import { explainedLines, profiledLines, type PlanLine } from './plan.ts'
 export type Answer =
   | { kind: 'none' }
   | { kind: 'running'; bytes: number }
+  | { kind: 'applying' }
   | { kind: 'rows'; rows: Rows; columns: QueryColumn[]; millis: number }
   | { kind: 'explained'; explanation: Explanation }
   | { kind: 'profiled'; profile: Profile }
@@ -37,6 +38,15 @@ export function AnswerView({ answer, isSmall = false }: { answer: Answer; isSmal
             running{answer.bytes ? `, ${formatBytes(answer.bytes)} so far` : ''}
           </p>
           <Loading what="the answer" />
+        </div>
+      )
+    case 'applying':
+      return (
+        <div class="stack">
+          <p class="soft" role="status">
+            Committing. It is done also when you leave this page.
+          </p>
+          <Loading what="what was changed" />
         </div>
       )
     case 'failed':
@@ -105,7 +115,7 @@ function RowsView({ answer, isSmall }: { answer: Extract<Answer, { kind: 'rows' 
               </>
             ) : null}
           </span>
-          <button type="button" class="quiet" onClick={() => saveFile(new Blob([toCsv(rows.columns, rows.rows)], { type: 'text/csv' }), `${rows.query_name}.csv`)}>
+          <button type="button" class="quiet" onClick={() => saveFile(new Blob([toCsv(rows.columns, columns, rows.rows)], { type: 'text/csv' }), `${rows.query_name}.csv`)}>
             CSV
           </button>
           <button type="button" class="quiet" onClick={() => saveFile(new Blob([writeJson(rows.rows, 2)], { type: 'application/json' }), `${rows.query_name}.json`)}>
