@@ -5,7 +5,7 @@ import re
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from tests.studio.browsing import browsing, settle
 from tests.studio.scene import TOKENS, Scene
@@ -258,3 +258,94 @@ def test_the_answer_of_another_commit_is_not_left_standing(browser: Browser, sce
         expect(page.get_by_label("Back to the newest commit")).to_be_visible()
         expect(page.get_by_text("Not asked yet")).to_be_visible()
         expect(page.get_by_role("table")).to_have_count(0)
+
+
+FIRST = "query first() { match { $c: City } return { $c.slug as one } order { one } limit 1 }"
+SECOND = FIRST.replace("first", "second").replace("one", "other")
+
+
+def names_sent(page: Page) -> list[str]:
+    """Return a list to which the names of the queries come that the page asks."""
+    found: list[str] = []
+
+    def note(request: Request) -> None:
+        if request.url.endswith("/read"):
+            found.append(request.post_data_json["query_name"])
+
+    page.on("request", note)
+    return found
+
+
+def test_a_link_is_answered_with_what_is_known_of_its_own_text(
+    browser: Browser, scene: Scene
+) -> None:
+    held: list[Route] = []
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        sent = names_sent(page)
+        page.goto(query_address(scene, FIRST, run="1"))
+        assert rows_shown(page) == "1 row"
+        page.route("**/lint", lambda route: held.append(route))  # noqa: PLW0108
+        with page.expect_request("**/lint"):
+            page.goto(query_address(scene, SECOND, run="1"))
+        expect(page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
+        held[0].continue_()
+        expect(page.get_by_role("columnheader", name="other")).to_be_visible()
+    assert sent == ["first", "second"]
+
+
+def test_a_text_that_is_run_as_soon_as_it_is_typed_is_run_when_it_is_known(
+    browser: Browser, scene: Scene
+) -> None:
+    held: list[Route] = []
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        sent = names_sent(page)
+        page.goto(query_address(scene, FIRST))
+        expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+        page.route("**/lint", lambda route: held.append(route))  # noqa: PLW0108
+        page.locator(".cm-content").press("Control+Home")
+        for _ in "query ":
+            page.keyboard.press("ArrowRight")
+        with page.expect_request("**/lint"):
+            page.keyboard.type("the_")
+            page.keyboard.press("Control+Enter")
+        expect(page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
+        held[-1].continue_()
+        assert rows_shown(page) == "1 row"
+    assert sent == ["the_first"]
+
+
+def test_a_change_that_has_begun_is_not_stopped_also_by_who_leaves(
+    browser: Browser, scene: Scene
+) -> None:
+    held: list[Route] = []
+    change = """query begin() { insert Document { slug: "held", title: "Held", text: "" } }"""
+    with browsing(browser, scene.origin, token=TOKENS["ana"]) as (page, _):
+        page.route("**/change", lambda route: held.append(route))  # noqa: PLW0108
+        page.goto(f"{query_address(scene, change)}&branch=review/hires")
+        page.get_by_label("Message of the commit").fill("made while nobody looks")
+        with page.expect_request("**/change"):
+            page.get_by_role("button", name="Commit to review/hires").click()
+        expect(page.get_by_text("It is done also when you leave this page")).to_be_visible()
+        expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+        page.get_by_role("link", name="History").click()
+        settle(page)
+        held[0].continue_()
+        expect(page.get_by_text("made while nobody looks")).to_be_visible()
+
+
+def test_a_stored_query_can_be_stopped(browser: Browser, scene: Scene) -> None:
+    held: list[Route] = []
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.route("**/queries/by_prefix", lambda route: held.append(route))  # noqa: PLW0108
+        page.goto(f"{scene.origin}/studio#/query")
+        settle(page)
+        shelf = page.get_by_role("complementary", name="Stored and asked")
+        shelf.get_by_role("button", name=re.compile("^by_prefix")).click()
+        shelf.get_by_label("$prefix").fill("A")
+        shelf.get_by_label("$count").fill("5")
+        with page.expect_request("**/queries/by_prefix"):
+            shelf.get_by_role("button", name="Run by_prefix").click()
+        with page.expect_event("requestfailed"):
+            shelf.get_by_role("button", name="Stop").click()
+        expect(shelf.get_by_role("button", name="Run by_prefix")).to_be_enabled()
+        expect(shelf.get_by_text("running")).to_have_count(0)

@@ -118,13 +118,16 @@ export class Client {
     return this.json<T>('POST', path, body, options)
   }
 
-  /** Send a write. The same one sent again carries the same key until it is answered as done, so that it is done once. */
-  async write<T>(path: string, body: unknown, options: { signal?: AbortSignal } = {}): Promise<T> {
+  /**
+   * Send a write. The same one sent again carries the same key until it is answered as done, so that it is done once.
+   * Nothing stops it: the server completes what it has begun, also when nobody waits for it.
+   */
+  async write<T>(path: string, body: unknown): Promise<T> {
     const name = `${this.base}${path}\n${writeJson(body)}`
     const key = this.sent.get(name) ?? crypto.randomUUID()
     this.sent.set(name, key)
     try {
-      const answer = await this.post<T>(path, body, { ...options, key })
+      const answer = await this.post<T>(path, body, { key })
       this.sent.delete(name)
       return answer
     } catch (error) {

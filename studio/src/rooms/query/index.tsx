@@ -1,8 +1,7 @@
 /** Query: ask the graph, or change it: an editor that knows the schema, and answers to look at. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { headOf, wholeItems } from '../../api/partial.ts'
-import type { Completions, Explanation, Lint, Profile, QuerySummary, Receipt, Row, Rows, StoredQuery } from '../../api/shapes.ts'
+import type { Completions, Explanation, Lint, Profile, QuerySummary, Receipt, StoredQuery } from '../../api/shapes.ts'
 import { edgeWord } from '../../graph/naming.ts'
 import { Empty, Failure } from '../../look/parts.tsx'
 import { placeFields, useAsked, useStudio } from '../../shell/studio.tsx'
@@ -12,19 +11,12 @@ import { QueryEditor } from './editor.ts'
 import { ParameterForm } from './form.tsx'
 import { meaningAt } from './hover.ts'
 import { parseParameters, typedOf, type Typed } from './parameters.ts'
+import { askPlan, askRows } from './reading.ts'
 import { Shelf } from './shelf.tsx'
 import './query.css'
 
 const LINT_MILLIS = 250
 const ADDRESS_MILLIS = 400
-const MOST_BYTES = 64 << 20
-
-/** Return the rows that came before an answer was too large; null if not one of them did. */
-function firstRows(text: string): Rows | null {
-  const head = headOf(text, 'rows')
-  const rows = wholeItems<Row>(text, 'rows')
-  return head === null || rows.length === 0 ? null : { ...(head as unknown as Rows), rows }
-}
 
 export type Mode = 'rows' | 'explain' | 'profile'
 
@@ -39,19 +31,20 @@ function parseTyped(text: string | undefined): Typed {
   }
 }
 
-/** Ask for the problems of a text while it is typed; the last answer stays until the next one is there. */
-function useLint(text: string): { lint: Lint | null; of: string; error: unknown } {
+/** Ask for the problems of a text while it is typed; the last answer stays until the next one is there, and is not `isCurrent` then. */
+function useLint(text: string): { lint: Lint | null; isCurrent: boolean; error: unknown } {
   const { client, address, epoch } = useStudio()
   const [state, setState] = useState<{ lint: Lint | null; of: string; error: unknown }>({ lint: null, of: '', error: null })
+  const asked = JSON.stringify([address.graph, address.branch, address.commit, text])
   useEffect(() => {
     if (text.trim() === '') {
-      setState({ lint: { problems: [], queries: [] }, of: text, error: null })
+      setState({ lint: { problems: [], queries: [] }, of: asked, error: null })
       return
     }
     const stop = new AbortController()
     const timer = setTimeout(() => {
       client.post<Lint>('/lint', { query_source: text, ...placeFields(address) }, { signal: stop.signal }).then(
-        (lint) => setState({ lint, of: text, error: null }),
+        (lint) => setState({ lint, of: asked, error: null }),
         (error: unknown) => stop.signal.aborted || setState((old) => ({ ...old, error })),
       )
     }, LINT_MILLIS)
@@ -60,7 +53,7 @@ function useLint(text: string): { lint: Lint | null; of: string; error: unknown 
       stop.abort()
     }
   }, [text, client, address.branch, address.commit, epoch])
-  return state
+  return { lint: state.lint, isCurrent: state.of === asked, error: state.error }
 }
 
 type EditorCalls = ConstructorParameters<typeof QueryEditor>[2]
@@ -143,13 +136,14 @@ export default function Query() {
   const [answer, setAnswer] = useState<Answer>({ kind: 'none' })
   const [message, setMessage] = useState('')
   const [asked, setAsked] = useState<Question[]>(() => readAsked(localStorage))
-  const running = useRef<AbortController | null>(null)
+  const reading = useRef<AbortController | null>(null)
+  const [due, setDue] = useState<string | null>(null)
   const answeredFor = useRef('')
   const current = useRef('')
-  const { lint, of, error: lintError } = useLint(text)
+  const { lint, isCurrent, error: lintError } = useLint(text)
   const queries = lint?.queries ?? []
   const query: QuerySummary | undefined = queries.find((each) => each.name === address.extra['name']) ?? queries[0]
-  const problems = of === text ? (lint?.problems ?? []) : []
+  const problems = isCurrent ? (lint?.problems ?? []) : []
   const isBroken = problems.some((each) => each.severity === 'error')
   const parsed = parseParameters(query?.parameters ?? [], typed)
   const isChange = query?.kind === 'change'
@@ -165,22 +159,24 @@ export default function Query() {
     if (lookedAt.current === where) return
     lookedAt.current = where
     // What was true there is no answer for here.
-    running.current?.abort()
-    setAnswer({ kind: 'none' })
+    reading.current?.abort()
+    // But what becomes of a change is told wherever one looks.
+    setAnswer((old) => (old.kind === 'applying' ? old : { kind: 'none' }))
   }, [where])
 
   const run = async (mode: Mode): Promise<void> => {
-    running.current?.abort()
+    reading.current?.abort()
     flush()
+    const isApplying = isChange && mode === 'rows'
     const stop = new AbortController()
-    running.current = stop
+    reading.current = isApplying ? null : stop
     answeredFor.current = question
     const body = { query_source: text, ...(query ? { query_name: query.name } : {}), params: parsed.values }
     const began = performance.now()
-    setAnswer({ kind: 'running', bytes: 0 })
-    const options = { signal: stop.signal, most: MOST_BYTES, progress: (bytes: number) => setAnswer({ kind: 'running', bytes }) }
+    setAnswer(isApplying ? { kind: 'applying' } : { kind: 'running', bytes: 0 })
+    const options = { signal: stop.signal, progress: (bytes: number) => setAnswer({ kind: 'running', bytes }) }
     try {
-      const made = await (isChange && mode === 'rows' ? applied() : answered())
+      const made = await (isApplying ? applied() : answered())
       if (stop.signal.aborted) return
       setAnswer(made)
       if (mode === 'rows') remember(made, performance.now() - began)
@@ -190,14 +186,14 @@ export default function Query() {
 
     async function answered(): Promise<Answer> {
       const asking = { ...body, ...placeFields(address), mode }
-      if (mode === 'explain') return { kind: 'explained', explanation: await client.ask<Explanation>('/read', asking, options) }
-      if (mode === 'profile') return { kind: 'profiled', profile: await client.ask<Profile>('/read', asking, options) }
-      const rows = await client.ask<Rows>('/read', asking, { ...options, begun: firstRows })
+      if (mode === 'explain') return { kind: 'explained', explanation: await askPlan<Explanation>(client, asking, options) }
+      if (mode === 'profile') return { kind: 'profiled', profile: await askPlan<Profile>(client, asking, options) }
+      const rows = await askRows(client, '/read', asking, options)
       return { kind: 'rows', rows, columns: query?.columns ?? [], millis: performance.now() - began }
     }
 
     async function applied(): Promise<Answer> {
-      const receipt = await client.write<Receipt>('/change', { ...body, branch: address.branch, ...(message ? { message } : {}) }, { signal: stop.signal })
+      const receipt = await client.write<Receipt>('/change', { ...body, branch: address.branch, ...(message ? { message } : {}) })
       setMessage('')
       studio.refresh()
       return { kind: 'applied', receipt }
@@ -213,22 +209,32 @@ export default function Query() {
     setAsked(list)
   }
 
-  const isReady = text.trim() !== '' && query !== undefined && !isBroken && Object.keys(parsed.problems).length === 0 && mayRun
+  const isReady = isCurrent && text.trim() !== '' && query !== undefined && !isBroken && Object.keys(parsed.problems).length === 0 && mayRun && answer.kind !== 'applying'
+  const runByKey = (): void => {
+    if (!isCurrent) setDue(text)
+    else if (isReady && !isChange) void run('rows')
+  }
+  // Who is faster than the server with a text has it run as soon as its parameters and columns are known.
+  useEffect(() => {
+    if (!isCurrent || due === null) return
+    setDue(null)
+    if (due === text) runByKey()
+  }, [isCurrent, due])
   const { host, editor } = useEditor(text, {
     change: type,
-    run: () => isReady && !isChange && void run('rows'),
+    run: runByKey,
     complete: (source, position, signal) => client.post<Completions>('/complete', { query_source: source, position, ...placeFields(address) }, { signal }),
     meaning: (source, at) => (place.value === null ? null : meaningAt(source, at, place.value.schema)),
   })
   useEffect(() => {
-    if (of === text) editor.current?.showProblems(text, problems)
+    if (isCurrent) editor.current?.showProblems(text, problems)
   }, [lint])
   // A link to a question that was answered shows the answer; a change is never made by a link.
   const isAsked = address.extra['run'] === '1' && isReady && !isChange
   useEffect(() => {
     if (isAsked && answeredFor.current !== question) void run('rows')
   }, [isAsked, question])
-  useEffect(() => () => running.current?.abort(), [])
+  useEffect(() => () => reading.current?.abort(), [])
 
   return (
     <div class="query">
@@ -250,7 +256,7 @@ export default function Query() {
             ))}
           </ul>
         ) : null}
-        {lintError === null ? null : <Failure error={lintError} />}
+        {lintError === null ? null : <Failure error={lintError} retry={studio.refresh} />}
         {queries.length > 1 ? (
           <label class="chooser">
             <span class="small soft">Which of the queries</span>
@@ -263,7 +269,7 @@ export default function Query() {
             </select>
           </label>
         ) : null}
-        <ParameterForm parameters={query?.parameters ?? []} typed={typed} problems={parsed.problems} set={(name, value) => setExtra({ params: JSON.stringify({ ...typed, [name]: value }), run: null })} run={() => isReady && !isChange && void run('rows')} />
+        <ParameterForm parameters={query?.parameters ?? []} typed={typed} problems={parsed.problems} set={(name, value) => setExtra({ params: JSON.stringify({ ...typed, [name]: value }), run: null })} run={runByKey} />
         <div class="row actions">
           {isChange ? (
             <>
@@ -295,7 +301,7 @@ export default function Query() {
             <button
               type="button"
               onClick={() => {
-                running.current?.abort()
+                reading.current?.abort()
                 setAnswer({ kind: 'none' })
               }}
             >
@@ -312,7 +318,7 @@ export default function Query() {
           setAsked([])
         }}
       />
-      <section class="answering" aria-label="Answer" aria-busy={answer.kind === 'running'}>
+      <section class="answering" aria-label="Answer" aria-busy={answer.kind === 'running' || answer.kind === 'applying'}>
         {answer.kind === 'none' ? (
           <Empty title={text.trim() === '' ? 'What do you want to know?' : 'Not asked yet'}>
             <p>

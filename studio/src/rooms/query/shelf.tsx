@@ -1,7 +1,7 @@
 /** Shelf: queries that are stored with the graph, and questions that were asked before. */
 
-import { useState } from 'preact/hooks'
-import type { Receipt, Rows, StoredQuery } from '../../api/shapes.ts'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Receipt, StoredQuery } from '../../api/shapes.ts'
 import { counted, cut, formatMillis } from '../../look/format.ts'
 import { Failure, Loading, When } from '../../look/parts.tsx'
 import { placeFields, useStudio, type Asked } from '../../shell/studio.tsx'
@@ -10,6 +10,7 @@ import { AnswerView } from './answer.tsx'
 import type { Question } from './asked.ts'
 import { ParameterForm } from './form.tsx'
 import { parseParameters, type Typed } from './parameters.ts'
+import { askRows } from './reading.ts'
 import { storedParameters } from './stored.ts'
 
 export function Shelf({ asked, stored, take, forget }: { asked: Question[]; stored: Asked<{ queries: StoredQuery[] }>; take: (question: Question) => void; forget: () => void }) {
@@ -79,23 +80,30 @@ function Stored({ query }: { query: StoredQuery }) {
   const parsed = parseParameters(parameters, typed)
   const isChange = query.kind === 'change'
   const mayRun = query.problem === null && (!isChange || (may('change') && address.commit === null))
-  const isReady = mayRun && Object.keys(parsed.problems).length === 0 && answer.kind !== 'running'
+  const isReady = mayRun && Object.keys(parsed.problems).length === 0 && answer.kind !== 'running' && answer.kind !== 'applying'
+  const path = `/queries/${encodeURIComponent(query.name)}`
+  const reading = useRef<AbortController | null>(null)
+  useEffect(() => () => reading.current?.abort(), [])
+  const change = async (): Promise<Answer> => {
+    setAnswer({ kind: 'applying' })
+    const receipt = await client.write<Receipt>(path, { params: parsed.values, branch: address.branch })
+    refresh()
+    return { kind: 'applied', receipt }
+  }
+  const read = async (signal: AbortSignal): Promise<Answer> => {
+    const began = performance.now()
+    setAnswer({ kind: 'running', bytes: 0 })
+    const rows = await askRows(client, path, { params: parsed.values, ...placeFields(address) }, { signal, progress: (bytes) => setAnswer({ kind: 'running', bytes }) })
+    return { kind: 'rows', rows, columns: query.columns, millis: performance.now() - began }
+  }
   const run = async (): Promise<void> => {
     if (!isReady) return
-    setAnswer({ kind: 'running', bytes: 0 })
-    const began = performance.now()
+    const stop = new AbortController()
+    reading.current = stop
     try {
-      const path = `/queries/${encodeURIComponent(query.name)}`
-      if (isChange) {
-        const receipt = await client.write<Receipt>(path, { params: parsed.values, branch: address.branch })
-        setAnswer({ kind: 'applied', receipt })
-        refresh()
-      } else {
-        const rows = await client.post<Rows>(path, { params: parsed.values, ...placeFields(address) })
-        setAnswer({ kind: 'rows', rows, columns: query.columns, millis: performance.now() - began })
-      }
+      setAnswer(await (isChange ? change() : read(stop.signal)))
     } catch (error) {
-      setAnswer({ kind: 'failed', error })
+      setAnswer(stop.signal.aborted ? { kind: 'none' } : { kind: 'failed', error })
     }
   }
   return (
@@ -104,9 +112,16 @@ function Stored({ query }: { query: StoredQuery }) {
       {query.instruction === null ? null : <p class="small soft">{query.instruction}</p>}
       <ParameterForm parameters={parameters} typed={typed} problems={parsed.problems} set={(name, value) => setTyped({ ...typed, [name]: value })} run={() => void run()} />
       {mayRun ? (
-        <button type="button" class={isChange ? 'main' : ''} disabled={!isReady} onClick={() => void run()}>
-          {isChange ? `Commit to ${address.branch}` : `Run ${query.name}`}
-        </button>
+        <div class="row">
+          <button type="button" class={isChange ? 'main' : ''} disabled={!isReady} onClick={() => void run()}>
+            {isChange ? `Commit to ${address.branch}` : `Run ${query.name}`}
+          </button>
+          {answer.kind === 'running' ? (
+            <button type="button" onClick={() => reading.current?.abort()}>
+              Stop
+            </button>
+          ) : null}
+        </div>
       ) : query.problem === null ? (
         <p class="soft small">You may not change {address.branch}.</p>
       ) : null}
