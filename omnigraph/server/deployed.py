@@ -13,7 +13,7 @@ from omnigraph.api.local.backend import LocalBackend
 from omnigraph.deploy.declaration import FILE_NAME, storage_of
 from omnigraph.deploy.definition import CLUSTER, Definition, GraphDefinition, graph_uri
 from omnigraph.deploy.ledger import Entry, Ledger
-from omnigraph.errors import ConfigError, OmniGraphError
+from omnigraph.errors import ConfigError, GraphNotFoundError, OmniGraphError
 from omnigraph.frozen import dataclass
 from omnigraph.policy.policy import parse_policy
 from omnigraph.policy.reload import FixedPolicy
@@ -68,9 +68,14 @@ class Deployment:
             newest = self.ledger.newer(self.entry)
             is_due = time.monotonic() > self._tried + _TRY_AGAIN_SECONDS
             is_new = newest != self.entry and (is_due or newest.id != self._refused)
-            if not (is_new and self._take(newest)) and self.site.out_of_service and is_due:
+            if not (is_new and self._take(newest)) and is_due and not self._is_whole():
                 self.site = self._load(self.entry, self.site)
             return self.site
+
+    def _is_whole(self) -> bool:
+        """Return whether every graph is in service, and still is the graph that was opened."""
+        self._tried = time.monotonic()
+        return all(each.graph is not None and _stands(each) for each in self.site.graphs.values())
 
     def _take(self, entry: Entry) -> bool:
         """Serve a newer revision; return whether it loads. One that does not is tried again."""
@@ -119,7 +124,7 @@ class Deployment:
         known = None if before is None else before.graphs.get(name)
         try:
             environment = self._environment(definition, whole)
-            if known is None or not _fits(known, environment):
+            if known is None or not _fits(known, environment) or not _stands(known):
                 graph = open_graph(graph_uri(self.storage, name), environment=environment)
                 known = ServedGraph.of(name, graph)
             access = known.access.with_queries(definition.queries)
@@ -152,3 +157,17 @@ class Deployment:
 def _fits(known: ServedGraph, environment: Mapping[str, str] | None) -> bool:
     """Return whether a graph is open, with the same embedding provider."""
     return known.graph is not None and known.access.repository.store.environment == environment
+
+
+def _stands(known: ServedGraph) -> bool:
+    """Return whether an open graph is there; not where it was removed, or another one was made.
+
+    A store that cannot be asked is no reason to give up what is open.
+    """
+    try:
+        known.access.repository.manifest.newest()
+    except GraphNotFoundError:
+        return False
+    except OmniGraphError:
+        return True
+    return True

@@ -60,6 +60,13 @@ class ServedGraph:
             raise self._refusal()
         return self.log
 
+    def is_readable(self) -> bool:
+        """Return whether the graph is in service, and can be read now."""
+        try:
+            return self.graph is not None and bool(self.access.repository.manifest.newest())
+        except OmniGraphError:
+            return False
+
     def under(self, policy: NotedPolicy | None) -> "ServedGraph":
         """Return the graph under a policy."""
         if self.graph is None:
@@ -161,9 +168,9 @@ class Site:
         }
 
     def check_ready(self) -> None:
-        """Raise OmniGraphError or a Refusal unless every graph in service can be read."""
-        for each in self.graphs.values():
-            if each.graph is not None:
-                each.access.repository.manifest.newest()
-        if self.graphs and len(self.out_of_service) == len(self.graphs):
-            raise GraphNotFoundError("no graph is in service")
+        """Raise GraphNotFoundError when there are graphs, and none of them can be read.
+
+        One that cannot be read is no reason to turn those away who ask for the others.
+        """
+        if self.graphs and not any(each.is_readable() for each in self.graphs.values()):
+            raise GraphNotFoundError("no graph can be read")

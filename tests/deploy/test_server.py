@@ -1,5 +1,6 @@
 """A server of a deployment: every graph below its name, new revisions without a dropped request."""
 
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -240,6 +241,36 @@ def test_a_broken_graph_is_out_of_service_alone_and_comes_back(folder: Path) -> 
                 served.ask("POST", "/graphs/other/read", {"query_source": ALL}).status_code == 200
             )
         )
+
+
+def test_a_graph_that_was_removed_and_made_anew_is_served_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omnigraph.server.deployed._TRY_AGAIN_SECONDS", 0.1)
+    body = {"query_source": ADD, "params": {"name": "Ada"}}
+    with fleet(folder) as served:
+        assert served.ask("POST", "/graphs/other/change", body).is_success
+        shutil.rmtree(graph_uri(str(folder), "other"))
+        assert served.client.get("/readyz").is_success
+        served.wait_for(lambda: served.client.get("/healthz").json()["graphs_out_of_service"] == 1)
+
+        applied(folder)
+        read = {"query_source": ALL}
+        served.wait_for(lambda: served.ask("POST", "/graphs/other/read", read).is_success)
+        assert served.ask("POST", "/graphs/other/read", read).json()["rows"] == []
+
+        shutil.rmtree(graph_uri(str(folder), "other"))
+        applied(folder)
+        served.wait_for(lambda: served.ask("POST", "/graphs/other/read", read).is_success)
+        assert served.client.get("/healthz").json()["graphs_out_of_service"] == 0
+
+
+def test_a_server_is_not_ready_when_no_graph_can_be_read(folder: Path) -> None:
+    with fleet(folder) as served:
+        assert served.client.get("/readyz").is_success
+        for name in ("people", "other"):
+            shutil.rmtree(graph_uri(str(folder), name))
+        assert served.client.get("/readyz").status_code == 503
 
 
 def test_all_graphs_can_be_required(folder: Path) -> None:
