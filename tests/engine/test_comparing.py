@@ -10,11 +10,15 @@ import pytest
 
 import omnigraph as og
 from omnigraph.data.derived.coded_column import code_column
+from omnigraph.data.values import comparison
 from omnigraph.data.values.comparison import (
+    broadcast,
     can_compare_plainly,
     compare,
     compare_plainly,
     contains,
+    equals_any,
+    is_member,
     starts_with,
 )
 from omnigraph.query.parsing.ast import Operator
@@ -130,3 +134,40 @@ def test_a_text_is_searched_for_the_text_of_another_column_as_for_one_value() ->
             for text, part in pairs
         ]
         assert asked(pa.scalar("a"), pa.array([f"a{nul}", "a"])).to_pylist() == [False, True]
+
+
+MEMBERS: dict[pa.DataType, list[Any]] = {
+    **NUMBERS,
+    pa.float32(): [float("-inf"), -0.0, 0.5, 2.0**24, 2.0**63, 2.0**64, float("nan")],
+    pa.uint64(): [0, 2**24 + 1, 2**53 + 1, 2**63, 2**64 - 1],
+    pa.float64(): [*NUMBERS[pa.float64()], 0.5, 2.0**63, 2.0**64, -(2.0**63), 1e300],
+}
+
+
+@pytest.mark.parametrize("with_null", [False, True])
+@pytest.mark.parametrize("theirs", MEMBERS, ids=str)
+@pytest.mark.parametrize("ours", MEMBERS, ids=str)
+def test_a_number_is_in_a_list_of_another_type_where_it_equals_a_member(
+    ours: pa.DataType, theirs: pa.DataType, with_null: bool
+) -> None:
+    column = pa.array([*MEMBERS[ours], None], ours)
+    for members in ([], MEMBERS[theirs][:2], MEMBERS[theirs]):
+        given = pa.scalar([*members, *([None] if with_null else [])], pa.list_(theirs))
+
+        one_by_one = equals_any(column, given.values)
+
+        found = is_member(column, given)
+        assert broadcast(found, len(column)).equals(broadcast(one_by_one, len(column)))
+
+
+@pytest.mark.parametrize("members", ["$l", "[1, 2.5, $one, 18446744073709551615]"])
+def test_the_members_of_a_list_are_not_compared_one_by_one(
+    members: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = og.init(tmp_path / "g", "node T { slug: String @key  i: I32? }", durable=False)
+    graph.load([{"slug": str(at), "i": at} for at in range(9)] + [{"slug": "none"}], type="T")
+    monkeypatch.setattr(comparison, "equals_any", None)
+    text = f"""query q($l: [I64], $one: I32) {{
+      match {{ $t: T  $t.i in {members} }} return {{ $t.i as i }} }}"""
+
+    assert graph.query(text, l=[1, 4, 2**40], one=4).to_dicts() == [{"i": 1}, {"i": 4}]

@@ -161,11 +161,28 @@ def is_member(item: Operand, members: Operand) -> Operand:
     if not members.is_valid:
         return pa.scalar(None, pa.bool_())
     known = members.values
-    if known.type == item.type and len(known):
-        found = pc.is_in(unify_zeros(item), value_set=_drop_unequal(known))
-        certain = found if known.null_count else pc.is_valid(item)
-        return pc.if_else(certain, found, pa.scalar(None, pa.bool_()))
-    return equals_any(item, known)
+    if not len(known) or not _can_be_held(known.type, item.type):
+        return equals_any(item, known)
+    found = pc.is_in(unify_zeros(item), value_set=_drop_unequal(_held_by(item.type, known)))
+    certain = found if known.null_count else pc.is_valid(item)
+    return pc.if_else(certain, found, pa.scalar(None, pa.bool_()))
+
+
+def _can_be_held(kind: pa.DataType, other: pa.DataType) -> bool:
+    """Return whether values of a type may be values of another: those of one type, and numbers."""
+    return kind == other or (_is_number(kind) and _is_number(other))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _held_by(kind: pa.DataType, values: pa.Array) -> pa.Array:
+    """Return the values that a type holds exactly, as that type: no value of it equals another."""
+    if values.type == kind:
+        return values
+    found = values.cast(kind, safe=False)
+    return found.filter(compare(values, Operator.EQUAL, found))
 
 
 def _drop_unequal(values: pa.Array) -> pa.Array:

@@ -17,7 +17,6 @@ from omnigraph.data.values.comparison import (
     compare,
     compare_plainly,
     contains,
-    equals_any,
     is_member,
     starts_with,
 )
@@ -322,10 +321,11 @@ class Evaluation:
         return broadcast(found, len(values))
 
     def _is_among(self, item: Expr, members: Expr) -> Operand:
-        """Return where a value is in a list; numbers of several types are compared one by one."""
+        """Return where a value is in a list; numbers of several types are a list for each type."""
         if not isinstance(members, ListOf) or len(_item_types(members)) < 2:
             return is_member(self.value(item), self.value(members))
-        return equals_any(self.value(item), map(self._scalar, members.items))
+        found, lists = self.value(item), map(self._list, _by_type(members))
+        return reduce(pc.or_kleene, (is_member(found, each) for each in lists))
 
     def _identities(self, ref: VariableRef) -> pa.Array:
         """Return a number for each row, the same for the same node or edge in any domain."""
@@ -347,6 +347,14 @@ def uncomputable_error(call: Call, failed: Uncomputable, source: Source | None) 
     shown = ", ".join(map(str, failed.values))
     message = f"{expr_text(call)}: {failed.reason}" + (f" (for {shown})" if shown else "")
     return ExpressionError([Problem(Code.UNCOMPUTABLE, message, call.span)], source=source)
+
+
+def _by_type(members: ListOf) -> list[ListOf]:
+    """Return the items of a list as lists of one type each."""
+    found: dict[ValueType, list[Constant | ParamRef]] = {}
+    for each in members.items:
+        found.setdefault(each.type, []).append(each)
+    return [ListOf(tuple(items), members.item) for items in found.values()]
 
 
 def _item_types(members: ListOf) -> set[ScalarType]:
