@@ -1,6 +1,7 @@
 """Align: brings the sides of a merge to one schema that has the changes of both."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import field, replace
 from itertools import islice
 
@@ -15,6 +16,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.schema.combine import combine_schemas
+from omnigraph.schema.migration import plan_schema_migration
 from omnigraph.schema.printer import print_schema
 from omnigraph.schema.steps import AddConstraint, UniqueConstraint
 from omnigraph.spark.deadline import Deadline
@@ -136,17 +138,38 @@ def _refuse_incomplete(outlook: Outlook) -> None:
 def common_schema(sides: Sides) -> Catalog | None:
     """Return the schema of the side that changed it, or the combination of both.
 
-    None when all have the same; raises SchemaConflictError when the changes exclude each other.
+    None when all have the same; raises SchemaConflictError when the changes exclude each other, or
+    when it depends on the base what they are.
     """
-    base, ours, theirs = sides.bases[0], sides.ours, sides.theirs
+    ours, theirs = sides.ours, sides.theirs
     others = (*sides.bases, theirs, *([] if sides.root is None else [sides.root]))
     if all(each.commit.schema == ours.commit.schema for each in others):
         return None
-    if theirs.commit.schema in (base.commit.schema, ours.commit.schema):
-        return ours.catalog
-    if ours.commit.schema == base.commit.schema:
-        return theirs.catalog
-    return combine_schemas(base.catalog, ours.catalog, theirs.catalog)
+    catalog, *rest = (_merged(each, ours.catalog, theirs.catalog) for each in _bases(sides))
+    differing = [step for each in rest for step in plan_schema_migration(catalog, each).steps]
+    if differing:
+        why = "follows from one merge base and not from another; apply one schema to both sides"
+        raise SchemaConflictError([f"'{each}' {why}" for each in differing])
+    return catalog
+
+
+def _bases(sides: Sides) -> list[Catalog]:
+    """Return the schema to which the bases merge, or all of theirs if that is not known.
+
+    What one side undid after both had it looks unchanged from the base that lacked it.
+    """
+    bases = [*{each.commit.schema: each.catalog for each in sides.bases}.values()]
+    if len(bases) == 2 and sides.root is not None:
+        with suppress(SchemaConflictError):
+            return [_merged(sides.root.catalog, *bases)]
+    return bases
+
+
+def _merged(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
+    was, mine, yours = map(encode_catalog, (base, ours, theirs))
+    if yours in (was, mine):
+        return ours
+    return theirs if mine == was else combine_schemas(base, ours, theirs)
 
 
 def _digest(repository: Repository, catalog: Catalog, ours: Snapshot, theirs: Snapshot) -> str:
