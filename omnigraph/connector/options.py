@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,9 +22,14 @@ _MEANINGS = {"path": "the URI of the graph", "type": "a node or edge type"}
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """The options that a user gave, by their names in lower case; unknown ones are refused."""
+    """The options that a user gave, by their names in lower case; unknown ones are refused.
 
-    given: Mapping[str, str]
+    The store is reached as the process that checked them reaches it, from every process: workers
+    need not have its variables. A login can be among the options, so they are not shown.
+    """
+
+    given: Mapping[str, str] = field(repr=False)
+    store: Store
 
     @staticmethod
     def of(options: Mapping[str, str], known: Sequence[str]) -> "SourceOptions":
@@ -33,22 +39,19 @@ class SourceOptions:
             if name not in known and not name.startswith(_STORE_OPTIONS):
                 hint = suggest(name, known) or f"the options are {list_names(known)}"
                 raise InputError(f"unknown option '{name}'", hint=hint)
-        checked = SourceOptions(given)
-        path = checked.required("path")
+        path = _required(given, "path")
         if "://" not in path and not Path(path).is_absolute():
             hint = "Spark's processes run in other folders"
             raise InputError(f"'{path}' is not an absolute path", hint=hint)
         places = [name for name in PLACES if name in given]
         if {"branch", "snapshot"} <= {*places} or {"snapshot", "time"} <= {*places}:
             raise InputError(f"the options '{places[0]}' and '{places[1]}' exclude each other")
-        return checked
+        own = {name.upper(): given[name] for name in given if name.startswith(_STORE_OPTIONS)}
+        return SourceOptions(given, store_at(path, {**os.environ, **own}))
 
     def required(self, name: str) -> str:
         """Return an option that has to be there."""
-        found = self.given.get(name)
-        if not found:
-            raise InputError(f"the option '{name}' is missing", hint=f"set it to {_MEANINGS[name]}")
-        return found
+        return _required(self.given, name)
 
     def get(self, name: str) -> str | None:
         """Return an option that may be missing."""
@@ -58,16 +61,6 @@ class SourceOptions:
     def branch(self) -> str:
         """The branch that is read or written."""
         return self.given.get("branch", MAIN)
-
-    @property
-    def store(self) -> Store:
-        """Where the graph is; its credentials may be options, so that they stay with this frame."""
-        own = {
-            name.upper(): value
-            for name, value in self.given.items()
-            if name.startswith(_STORE_OPTIONS)
-        }
-        return store_at(self.required("path"), {**os.environ, **own})
 
     def names(self, name: str) -> list[str] | None:
         """Return the names in an option, which commas separate."""
@@ -86,6 +79,13 @@ class SourceOptions:
         if "time" in self.given:
             return _pin_at(repository, self.branch, self.given["time"])
         return repository.snapshot(self.branch)
+
+
+def _required(given: Mapping[str, str], name: str) -> str:
+    found = given.get(name)
+    if not found:
+        raise InputError(f"the option '{name}' is missing", hint=f"set it to {_MEANINGS[name]}")
+    return found
 
 
 def _pin_at(repository: Repository, branch: str, time: str) -> Snapshot:

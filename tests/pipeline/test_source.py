@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime
@@ -13,7 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from omnigraph.api.graph import Graph, init
+from omnigraph.connector import feed, queries
+from omnigraph.connector.feed import FeedReader
 from omnigraph.connector.options import SourceOptions
+from omnigraph.connector.queries import pin_query
 from omnigraph.connector.source import OmniGraphSource
 from omnigraph.spark.connector import register
 from tests.pipeline.drivers import Driver
@@ -347,6 +351,36 @@ def test_the_variables_of_a_store_are_given_as_options_and_reach_the_tasks(
     for name in lane.environment:
         monkeypatch.delenv(name)
     assert slugs(read(graph, **lane.environment)) == ["ann"]
+
+
+@pytest.mark.parametrize("lane", ["moto"], indirect=True)
+def test_the_variables_of_the_process_that_plans_reach_tasks_that_do_not_have_them(
+    lane: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = init(lane.root, "node Person { slug: String @key }", durable=False)
+    graph.load('{"type": "Person", "data": {"slug": "ann"}}', engine="inline")
+    asked = {"path": graph.uri, "query": "match { $p: Person } return { $p.slug }"}
+    pinned = pin_query(SourceOptions.of(asked, queries.OPTIONS))
+    changes = {"path": graph.uri, "since": "beginning"}
+    feeder = FeedReader(SourceOptions.of(changes, feed.OPTIONS))
+    parts = feeder.partitions(feeder.initialOffset(), feeder.latestOffset())
+    sent = pickle.dumps((pinned.reader(pinned.schema), feeder, parts))
+
+    for name in lane.environment:
+        monkeypatch.delenv(name)
+    asking, feeding, (part,) = pickle.loads(sent)
+
+    assert [row for each in asking.read(part) for row in each.to_pylist()] == [{"p.slug": "ann"}]
+    assert [row["id"] for each in feeding.read(part) for row in each.to_pylist()] == ["ann"]
+
+
+def test_a_login_that_is_an_option_is_not_shown(people: Graph) -> None:
+    given = {"path": people.uri, "query": "match { $p: Person } return { $p.slug }"}
+    secret = {"AWS_SECRET_ACCESS_KEY": "do not show"}
+
+    pinned = pin_query(SourceOptions.of({**given, **secret}, queries.OPTIONS))
+
+    assert "do not show" not in repr(pinned)
 
 
 def test_the_login_of_another_cloud_is_given_as_options_too() -> None:
