@@ -17,10 +17,11 @@ A command says `@graph_options` and gets a `Session` as its first argument::
 
 The graph is the positional URI, `--uri`, `--target` or that of `--profile`, and only one of them;
 else that of the profile in OMNIGRAPH_PROFILE; else that of the alias; else `cli.graph` of
-omnigraph.yaml; else that of the default profile. The branch is the option; else that of the alias;
-else `cli.branch`; else `main`. The token for a server is in the variable that `bearer_token_env`
-of the graph names, or else in OMNIGRAPH_BEARER_TOKEN; the file of `auth.env_file` gives variables
-that the environment lacks.
+omnigraph.yaml; else that of the default profile. The branch is the option; else that of the
+profile of `--profile` or OMNIGRAPH_PROFILE; else that of the alias; else `cli.branch`; else that of
+the default profile, where it has the graph; else `main`. The token for a server is in the variable
+that `bearer_token_env` of the graph names, or else in OMNIGRAPH_BEARER_TOKEN; the file of
+`auth.env_file` gives variables that the environment lacks.
 """
 
 import shlex
@@ -188,11 +189,17 @@ class Session(Naming):
 
     def branch(self, given: str | None, usual: str | None = None) -> str:
         """Return the branch that an option names, or else the one that is usual here."""
+        return self.named_branch(given, usual) or _MAIN
+
+    def named_branch(self, given: str | None, usual: str | None = None) -> str | None:
+        """Return the branch that something names: an option, a profile, an alias or a file."""
         if given is not None:
             return given
-        if self._profile_name is not None and self.profile is not None and self.profile.branch:
-            return self.profile.branch
-        return usual or (None if self.config is None else self.config.cli.branch) or _MAIN
+        of_profile = None if self.profile is None else self.profile.branch
+        of_config = None if self.config is None else self.config.cli.branch
+        if self._profile_name is not None:
+            return of_profile or usual or of_config
+        return usual or of_config or of_profile
 
     def to_read(
         self, branch: str | None, snapshot: str | None, usual: str | None = None

@@ -137,6 +137,36 @@ def test_a_profile_of_a_deployment_is_the_graph_itself_for_its_actor(
         assert next(iter(graph.log())).actor == "dee"
 
 
+@pytest.mark.parametrize("profile", [("-P", "draft"), ()], ids=["given", "usual"])
+def test_commands_work_on_the_branch_of_a_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: tuple[str, ...]
+) -> None:
+    folder = write(tmp_path / "brain")
+    applied(folder)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path))
+    (tmp_path / "config.yaml").write_text(
+        f"clusters:\n  brain: {{uri: '{folder}'}}\n"
+        "profiles:\n  draft: {cluster: brain, graph: people, branch: draft}\n"
+        "default_profile: draft\n"
+    )
+    (tmp_path / "rows.jsonl").write_text('{"type": "Person", "data": {"name": "Ada"}}\n')
+    (tmp_path / "q.gq").write_text(QUERIES)
+    words = ("change", "--query", "q.gq", "--name", "add", "--params", '{"name": "Bo"}')
+
+    for done in (run("ingest", "--data", "rows.jsonl", *profile), run(*words, *profile)):
+        assert done.exit_code == 0, done.output
+    read = run("read", "--query", "q.gq", "--name", "everyone", "--format", "csv", *profile)
+    assert read.output.split() == ["name", "Ada", "Bo"]
+    with open_graph(graph_uri(str(folder), "people"), read_only=True) as graph:
+        assert graph.branches() == ["main", "draft"]
+        assert len(list(graph.log())) == 1
+
+    (tmp_path / "omnigraph.yaml").write_text("cli: {branch: main}\n")
+    read = run("read", "--query", "q.gq", "--name", "everyone", "--format", "csv", *profile)
+    assert read.output.split() == (["name", "Ada", "Bo"] if profile else ["name"])
+
+
 @pytest.mark.parametrize("profile", [("-P", "lab"), ()], ids=["given", "usual"])
 def test_queries_are_checked_against_the_graph_of_a_profile(
     served: Fleet, tmp_path: Path, profile: tuple[str, ...]

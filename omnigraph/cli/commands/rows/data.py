@@ -122,7 +122,7 @@ def ingest(session: Session, branch: str | None, base: str, **how: Any) -> None:
     bad rows is reported and moved to _bad. Of a topic of Kafka the messages are JSON lines, some of
     which make a commit, together with how far the topic was read.
     """
-    into = branch or (None if session.config is None else session.config.cli.branch)
+    into = session.named_branch(branch)
     if into is None:
         raise click.UsageError("name a branch with --branch")
     if how["follow"] is not None:
