@@ -1,9 +1,10 @@
 """Options: the options of the data source, checked, and the graph and commit that they name."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from omnigraph.errors import CommitNotFoundError, InputError
@@ -16,7 +17,7 @@ from omnigraph.versioning.repository import Repository, open_at
 from omnigraph.versioning.snapshot import Snapshot
 
 PLACES = ("branch", "snapshot", "time")
-_STORE_OPTIONS = tuple(each.lower() for each in CLOUDS)
+_SCHEMES = ("s3", "gs", "az")
 _MEANINGS = {"path": "the URI of the graph", "type": "a node or edge type"}
 
 
@@ -36,8 +37,9 @@ class SourceOptions:
         """Check the options against those that what is asked for knows."""
         given = {name.lower(): value for name, value in options.items()}
         for name in given:
-            if name not in known and not name.startswith(_STORE_OPTIONS):
-                hint = suggest(name, known) or f"the options are {list_names(known)}"
+            if name not in known and name not in store_options():
+                similar = suggest(name, [*known, *store_options()])
+                hint = similar or f"the options are {list_names(known)}"
                 raise InputError(f"unknown option '{name}'", hint=hint)
         path = _required(given, "path")
         if "://" not in path and not Path(path).is_absolute():
@@ -46,7 +48,7 @@ class SourceOptions:
         places = [name for name in PLACES if name in given]
         if {"branch", "snapshot"} <= {*places} or {"snapshot", "time"} <= {*places}:
             raise InputError(f"the options '{places[0]}' and '{places[1]}' exclude each other")
-        own = {name.upper(): given[name] for name in given if name.startswith(_STORE_OPTIONS)}
+        own = {name.upper(): given[name] for name in store_options() if name in given}
         return SourceOptions(given, store_at(path, {**os.environ, **own}))
 
     def required(self, name: str) -> str:
@@ -86,6 +88,32 @@ def _required(given: Mapping[str, str], name: str) -> str:
     if not found:
         raise InputError(f"the option '{name}' is missing", hint=f"set it to {_MEANINGS[name]}")
     return found
+
+
+@cache
+def store_options() -> tuple[str, ...]:
+    """Return the variables of buckets, in lower case: those that a store asks for."""
+    unset = _Unset()
+    for scheme in _SCHEMES:
+        store_at(f"{scheme}://bucket", unset)
+    return tuple(name.lower() for name in unset.asked if name.startswith(CLOUDS))
+
+
+class _Unset(Mapping[str, str]):
+    """Variables of which none is set, and the names of those that were asked for."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, None] = {}
+
+    def __getitem__(self, name: str) -> str:
+        self.asked[name] = None
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
 
 
 def _pin_at(repository: Repository, branch: str, time: str) -> Snapshot:

@@ -16,10 +16,13 @@ import pytest
 from omnigraph.api.graph import Graph, init
 from omnigraph.connector import feed, queries
 from omnigraph.connector.feed import FeedReader
-from omnigraph.connector.options import SourceOptions
+from omnigraph.connector.options import SourceOptions, store_options
 from omnigraph.connector.queries import pin_query
 from omnigraph.connector.source import OmniGraphSource
+from omnigraph.errors import InputError
+from omnigraph.read.spark.frames import name_variables
 from omnigraph.spark.connector import register
+from omnigraph.storage.store import CLOUDS, store_at
 from tests.pipeline.drivers import Driver
 from tests.pipeline.loads import person, text
 from tests.pipeline.rich import ODD, rich_graph
@@ -388,6 +391,32 @@ def test_the_login_of_another_cloud_is_given_as_options_too() -> None:
     asked = SourceOptions.of(given, ["path"])
 
     assert asked.store.options["azure_storage_account_name"] == "one"
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
+def test_a_query_names_its_store_by_options_that_the_source_knows(
+    scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (name for name in os.environ if name.startswith(CLOUDS)):
+        monkeypatch.delenv(name)
+    given = {name.upper(): f"the {name}" for name in store_options()}
+    given |= {"AWS_ENDPOINT_URL_S3": "https://s3.example", "AWS_S3_FORCE_PATH_STYLE": "false"}
+    own = store_at(f"{scheme}://box/graph", given)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "https://another.example")
+
+    asked = SourceOptions.of({"path": own.root, **name_variables(own)}, ["path"])
+
+    assert asked.store == own
+
+
+def test_a_variable_that_no_store_asks_for_is_refused_with_the_one_that_is_meant() -> None:
+    for name, meant in {
+        "AWS_ACCES_KEY_ID": "aws_access_key_id",
+        "azure_storage_acount_name": "azure_storage_account_name",
+    }.items():
+        with pytest.raises(InputError, match=f"unknown option '{name.lower()}'") as refused:
+            SourceOptions.of({"path": "s3://box/graph", name: "x"}, ["path"])
+        assert refused.value.hint == f"did you mean '{meant}'?"
 
 
 def test_the_name_is_one_that_spark_looks_for() -> None:

@@ -35,7 +35,7 @@ from omnigraph.schema.catalog import EdgeType, NodeType, column_name
 from omnigraph.schema.types import INTEGERS, U64, is_text
 from omnigraph.spark.connector import to_arrow_schema, to_spark_type
 from omnigraph.storage.reading import read_columns
-from omnigraph.storage.store import CLOUDS
+from omnigraph.storage.store import CLOUDS, Store
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -47,7 +47,9 @@ FEW_ROWS = 20_000
 _HELD = INTEGERS - {U64}
 
 # The settings of a store that have another name in the environment.
-_VARIABLES = {"aws_endpoint": "AWS_ENDPOINT_URL", "allow_http": "AWS_ALLOW_HTTP"}
+_VARIABLES = {"aws_endpoint": "AWS_ENDPOINT_URL_S3", "allow_http": "AWS_ALLOW_HTTP"}
+# The one whose variable says the opposite.
+_IN_HOST, _IN_PATH = "aws_virtual_hosted_style_request", "AWS_S3_FORCE_PATH_STYLE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,9 +368,15 @@ class SnapshotFrames:
     def _options(self) -> dict[str, str]:
         snapshot = self.reader.snapshot
         store = snapshot.tables.store
-        given = {_VARIABLES.get(name, name): value for name, value in store.options.items()}
-        known = {name: value for name, value in given.items() if name.upper().startswith(CLOUDS)}
-        return {"path": store.root, "snapshot": snapshot.commit.id, **known}
+        return {"path": store.root, "snapshot": snapshot.commit.id, **name_variables(store)}
+
+
+def name_variables(store: Store) -> dict[str, str]:
+    """Return the variables that reach a store, with which tasks read it through the data source."""
+    given = {_VARIABLES.get(name, name): value for name, value in store.options.items()}
+    if (in_host := given.pop(_IN_HOST, None)) is not None:
+        given[_IN_PATH] = "false" if in_host == "true" else "true"
+    return {name: value for name, value in given.items() if name.upper().startswith(CLOUDS)}
 
 
 def _select(frame: "DataFrame", values: "Sequence[str | Column]") -> "DataFrame":
