@@ -101,9 +101,9 @@ def finish_removals(ledger: Ledger, storage: str) -> None:
     if base is None or not base.removed:
         return
     serving = ledger.definition(base.revision).graphs
-    for name, head in base.removed.items():
+    for name, heads in base.removed.items():
         if name not in serving:
-            delete_graph(storage, name, head)
+            delete_graph(storage, name, heads)
 
 
 def _refuse(ledger: Ledger, plan: DeploymentPlan, earlier: Entry | None) -> None:

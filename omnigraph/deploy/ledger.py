@@ -41,7 +41,7 @@ _NUMBERED = re.compile(r"([0-9]{1,18})\.json")
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One turn of what serves: its number, the revision, who made it serve, when and by what.
 
-    `removed` are the graphs that were deleted with it, with the commit at which each stood.
+    `removed` are the graphs that were deleted with it, with what stands for all heads of each.
     """
 
     number: int

@@ -6,7 +6,8 @@ from pathlib import Path
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.deploy.definition import graph_uri
-from omnigraph.errors import GraphNotFoundError, OmniGraphError, StorageError
+from omnigraph.deploy.revision import canonical, digest_of
+from omnigraph.errors import GraphNotFoundError, Json, OmniGraphError, StorageError
 from omnigraph.evolve.plan import SchemaPlan
 from omnigraph.frozen import dataclass
 from omnigraph.span import Source
@@ -18,11 +19,15 @@ from omnigraph.storage.store import Store, store_at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveGraph:
-    """A graph as it is: where `main` stands, its schema, or why it cannot be read."""
+    """A graph as it is: where `main` stands, its schema, or why it cannot be read.
+
+    `heads` stands for where all branches, tags and runs stand.
+    """
 
     name: str
     uri: str
     head: str | None = None
+    heads: str | None = None
     schema: str | None = None
     problem: str | None = None
 
@@ -53,12 +58,21 @@ def look_at(storage: str, name: str) -> LiveGraph:
 
 
 def _seen(name: str, uri: str, graph: Graph) -> LiveGraph:
+    manifest = graph.repository.manifest
+    every = manifest.heads(manifest.newest()).values()
+    heads: dict[str, Json] = {each.name: each.commit for each in every}
     branch = graph.branch()
-    return LiveGraph(name=name, uri=uri, head=branch.commit.id, schema=branch.schema)
+    return LiveGraph(
+        name=name,
+        uri=uri,
+        head=branch.commit.id,
+        heads=digest_of(canonical(heads)),
+        schema=branch.schema,
+    )
 
 
-def delete_graph(storage: str, name: str, head: str | None) -> bool:
-    """Delete a graph if its `main` still stands at a commit; return whether it is gone.
+def delete_graph(storage: str, name: str, heads: str | None) -> bool:
+    """Delete a graph if all of it still stands as it did; return whether it is gone.
 
     One that was written to meanwhile, or is another graph by now, is kept. Raises StorageError
     for one that cannot be looked at.
@@ -69,7 +83,7 @@ def delete_graph(storage: str, name: str, head: str | None) -> bool:
             f"graph.{name} is to be deleted but cannot be read: {live.problem}",
             hint=f"apply again; if it stays so, remove {live.uri} yourself",
         )
-    if live.is_there and live.head != head:
+    if live.is_there and live.heads != heads:
         return False
     store = store_at(live.uri)
     _unmake(store)

@@ -45,8 +45,8 @@ class DeploymentPlan:
     """What would be done to a deployment that stands at an entry.
 
     `drift` is what the live graphs have that the serving revision has not. What is `blocked`
-    cannot be done, and then nothing is. The digest stands for all of it, and for the commits at
-    which the graphs stand that would be deleted.
+    cannot be done, and then nothing is. The digest stands for all of it, for where all branches of
+    the graphs stand that would be deleted, and for the commits of which something is dropped.
     """
 
     storage: str
@@ -73,7 +73,12 @@ class DeploymentPlan:
     @property
     def digest(self) -> str:
         """What stands for the plan: two with the same digest do the same to the same."""
-        return digest_of(canonical({**self._facts(), "heads": dict(self.heads)}))
+        drops: dict[str, Json] = {
+            each.resource: self.live[each.resource.partition(".")[2]].head
+            for each in self.changes
+            if each.needs_approval and each.action == CHANGE
+        }
+        return digest_of(canonical({**self._facts(), "heads": dict(self.heads), "drops": drops}))
 
     def to_json(self) -> dict[str, Json]:
         """Return the plan as JSON."""
@@ -187,7 +192,7 @@ class _Planning:
     def removals(self) -> None:
         """Find the graphs that serve and are not wanted any more."""
         for name in sorted(set(self.before.get("graphs", {})) - set(self.after["graphs"])):
-            self.heads[name] = self.live[name].head
+            self.heads[name] = self.live[name].heads
             detail = ("its data is deleted; this needs an approval",)
             if self.live[name].problem is not None:
                 self.blocked.append(f"graph.{name} cannot be read: {self.live[name].problem}")

@@ -177,6 +177,59 @@ def test_a_graph_that_leaves_the_file_needs_an_approval_of_this_very_plan(folder
         open_graph(graph_uri(str(folder), "other"))
 
 
+@pytest.mark.parametrize("way", ["branch", "run", "tag"])
+def test_an_approval_of_a_deletion_ends_with_whatever_comes_to_the_graph(
+    folder: Path, way: str
+) -> None:
+    write(folder, cluster__yaml=TWO)
+    applied(folder)
+    with open_graph(graph_uri(str(folder), "other")) as graph:
+        graph.create_branch("draft")
+    approved_removal(folder, str(folder))
+
+    with open_graph(graph_uri(str(folder), "other")) as graph:
+        if way == "branch":
+            graph.branch("draft").mutate(QUERIES, "add", name="Eve")
+        elif way == "run":
+            graph.branch(graph.begin_run("main").run_branch).mutate(QUERIES, "add", name="Eve")
+        else:
+            graph.create_tag("precious")
+
+    with pytest.raises(ApprovalNeededError, match=r"graph\.other"):
+        applied(folder)
+
+
+def test_a_graph_of_which_another_branch_was_written_to_meanwhile_is_kept(folder: Path) -> None:
+    write(folder, cluster__yaml=TWO)
+    applied(folder)
+    with open_graph(graph_uri(str(folder), "other")) as graph:
+        graph.create_branch("draft")
+    approved_removal(folder, str(folder))
+
+    def add() -> None:
+        with open_graph(graph_uri(str(folder), "other")) as graph:
+            graph.branch("draft").mutate(QUERIES, "add", name="Late")
+
+    with meanwhile(add, step="cluster published"):
+        assert applied(folder).kept == ("other",)
+    with open_graph(graph_uri(str(folder), "other")) as graph:
+        assert len(graph.branch("draft").query(QUERIES, "everyone")) == 1
+
+
+def test_an_approval_of_a_drop_ends_with_the_next_commit_of_its_graph(folder: Path) -> None:
+    applied(folder)
+    write(folder, people__pg="node Person { name: String @key }\n")
+    declared = read_declaration(folder)
+    approve(declared.storage, declared.definition, "schema.people", planned(folder).digest)
+    with open_graph(graph_uri(str(folder), "people")) as graph:
+        graph.load([{"name": "Late", "age": 9}], type="Person")
+
+    with pytest.raises(ApprovalNeededError, match=r"schema\.people"):
+        applied(folder)
+    approve(declared.storage, declared.definition, "schema.people", planned(folder).digest)
+    assert applied(folder).is_new
+
+
 STEPS = [
     "cluster texts",
     "cluster revision",
