@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import to_array
 from omnigraph.errors import SchemaConflictError
 from omnigraph.evolve.align import Sides, align_sides, common_schema
+from omnigraph.frozen import dataclass
 from omnigraph.merge.compare.diff import RowChanges, table_diff
 from omnigraph.merge.compare.row_change import Op
 from omnigraph.schema.catalog import Catalog, StoredType
@@ -33,8 +34,8 @@ def aligned(repository: Repository, sides: Sides, deadline: Deadline) -> Sides:
     if catalog is None:
         return sides
     lost = [
-        *_lost(sides.bases, sides.ours, catalog, ("their", "ours"), deadline),
-        *_lost(sides.bases, sides.theirs, catalog, ("our", "theirs"), deadline),
+        *_lost(sides, sides.ours, catalog, ("their", "ours"), deadline),
+        *_lost(sides, sides.theirs, catalog, ("our", "theirs"), deadline),
     ]
     if lost:
         raise SchemaConflictError(lost)
@@ -42,16 +43,9 @@ def aligned(repository: Repository, sides: Sides, deadline: Deadline) -> Sides:
 
 
 def _lost(
-    bases: tuple[Snapshot, ...],
-    side: Snapshot,
-    catalog: Catalog,
-    names: tuple[str, str],
-    deadline: Deadline,
+    sides: Sides, side: Snapshot, catalog: Catalog, names: tuple[str, str], deadline: Deadline
 ) -> Iterator[str]:
-    """Yield what a side wrote to since the bases and the common schema has not.
-
-    What the sides had when they merged each other is in one of the bases, though not in all.
-    """
+    """Yield what a side wrote to since the bases and the common schema has not."""
     dropping, writing = names
     for key, stored in side.catalog.by_identity.items():
         kept = catalog.by_identity.get(key)
@@ -59,31 +53,60 @@ def _lost(
         gone = [each.name for each in stored.properties.values() if each.identity not in there]
         if kept is not None and not gone:
             continue
-        written: list[_Written] = []
-        for base in (each for each in bases if key in each.commit.tables):
-            found = table_diff(base, side, stored, deadline)
-            changes = () if found is None else _in_time(found.changes(), deadline)
-            written.append(
-                _rows(stored, changes) if kept is None else _values(stored, gone, changes)
-            )
-        for name, ids in _in_all(written).items():
+        reading = _Reading(stored, None if kept is None else gone, deadline)
+        for name, ids in reading.written(sides, side).items():
             if count := len(ids):
                 rows = f"{count:,} {'row' if count == 1 else 'rows'}"
                 yield f"{name} was dropped on {dropping} side and written in {rows} on {writing}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Finds the rows of a type that were changed, or that got values of some of its properties."""
+
+    stored: StoredType
+    names: Sequence[str] | None
+    deadline: Deadline
+
+    def written(self, sides: Sides, side: Snapshot) -> _Written:
+        """Return what a side wrote since the bases.
+
+        Of several bases, one that alone changed a row is the one to compare it with. A row that
+        both or neither changed has to differ from both.
+        """
+        bases = [each for each in sides.bases if self.stored.identity in each.commit.tables]
+        found = [self._since(each, side) for each in bases]
+        written = dict(found[0]) if found else {}
+        for each in found[1:]:
+            written = {name: _both(ids, each[name]) for name, ids in written.items()}
+        if len(bases) == 2 and sides.root is not None:
+            own = [self._since(sides.root, each) for each in bases]
+            for name, ids in written.items():
+                one, other = (_both(found[at][name], own[at][name]) for at in (0, 1))
+                alone = _without(one, own[1][name]), _without(other, own[0][name])
+                written[name] = pa.concat_arrays([ids, *alone]).unique()
+        return written
+
+    def _since(self, old: Snapshot, new: Snapshot) -> _Written:
+        found = table_diff(old, new, self.stored, self.deadline)
+        changes = () if found is None else _in_time(found.changes(), self.deadline)
+        if self.names is None:
+            return _rows(self.stored, changes)
+        return _values(self.stored, self.names, changes)
+
+
+def _both(some: pa.Array, others: pa.Array) -> pa.Array:
+    return some.filter(pc.is_in(some, others))
+
+
+def _without(some: pa.Array, others: pa.Array) -> pa.Array:
+    return some.filter(pc.invert(pc.is_in(some, others)))
 
 
 def _in_time(changes: Iterable[RowChanges], deadline: Deadline) -> Iterator[RowChanges]:
     for each in changes:
         deadline.check()
         yield each
-
-
-def _in_all(written: Sequence[_Written]) -> _Written:
-    """Return the rows that are in all of some."""
-    first, *rest = written or [{}]
-    for each in rest:
-        first = {name: ids.filter(pc.is_in(ids, each[name])) for name, ids in first.items()}
-    return first
 
 
 def _rows(stored: StoredType, changes: Iterable[RowChanges]) -> _Written:

@@ -196,3 +196,26 @@ def test_what_one_side_writes_after_a_criss_cross_and_the_other_drops_is_a_confl
 
     with pytest.raises(SchemaConflictError, match=told):
         graph.merge("other")
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ("node P { slug: String @key }", r"P\.a was dropped on their side and written in 1 row on"),
+        ("node R { slug: String @key }", "P was dropped on their side and written in 1 row on"),
+    ],
+)
+@pytest.mark.parametrize("is_newer", [True, False])
+def test_a_value_that_is_reset_after_a_criss_cross_was_written(
+    graph: Graph, schema: str, told: str, is_newer: bool
+) -> None:
+    changes = [
+        lambda: do(graph, 'update P set { a: "2" } where slug = "x"'),
+        lambda: do(graph.branch("other"), 'insert P { slug: "y" }'),
+    ]
+    cross(graph, *(changes[::-1] if is_newer else changes))
+    apply(graph, schema, "other")
+    do(graph, 'update P set { a: "1" } where slug = "x"')
+
+    with pytest.raises(SchemaConflictError, match=told):
+        graph.merge("other")
