@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from omnigraph.api.graph import Graph
@@ -20,6 +21,7 @@ SCHEMA = """
 node Town { slug: String @key  size: I64? }
 edge Road: Town -> Town { km: F64? }
 """
+WEIGHED = "$e:road{1,} $b as $p shortest by $e.km"
 KM = {"ab": 1.0, "ac": 5.0, "bd": 1.0, "cd": 1.0, "de": 1.0, "ea": 1.0, "bc": 1.0, "ff": 1.0}
 
 
@@ -284,6 +286,70 @@ def test_too_many_shortest_paths_exceed_the_time_of_a_query_soon(tmp_path: Path)
     with pytest.raises(BudgetError, match=r"longer than 0.3 s"):
         rows(graph.at(budget=Budget(seconds=0.3)), f"match {{ {body} }} return {{ count(*) }}")
     assert time.monotonic() - began < 10
+
+
+def chain(folder: Path, count: int, *, ends: int = 0) -> Graph:
+    """Make towns in a row, the last of which has roads to as many more as `ends` says."""
+    slugs = [f"n{number:04}" for number in range(count)]
+    more = [f"z{number:04}" for number in range(ends)]
+    ways = [*pairwise(slugs), *((slugs[-1], end) for end in more)]
+    towns = (node("Town", slug=slug) for slug in (*slugs, *more))
+    return made(folder, SCHEMA, *towns, *(edge("Road", *way, km=1.0) for way in ways))
+
+
+@pytest.mark.parametrize("way", ["road{1,} $b as $p shortest", WEIGHED])
+@pytest.mark.parametrize("start", ['$a: Town { slug: "n0000" }', ""])
+def test_paths_are_refused_before_they_are_larger_than_the_budget(
+    tmp_path: Path, way: str, start: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = chain(tmp_path, 60, ends=300)
+    joined: list[int] = []
+    monkeypatch.setattr(paths, "_join", joined.append)
+    body = f"match {{ {start}  $a {way} }} return {{ max(length($p)) as n }}"
+
+    with pytest.raises(BudgetError, match="needs more than 0 MiB") as raised:
+        rows(graph.at(budget=Budget(bytes=60 * 300 * 8)), body)
+
+    assert raised.value.limit == "bytes"
+    assert joined == []
+
+
+@pytest.mark.parametrize("way", ["road{1,} $b as $p shortest", WEIGHED])
+def test_the_paths_of_all_starts_together_fit_the_budget(tmp_path: Path, way: str) -> None:
+    graph = chain(tmp_path, 60)
+    body = f"match {{ $a {way} }} return {{ max(length($p)) as n }}"
+
+    assert rows(graph, body) == [(59,)]
+    with pytest.raises(BudgetError, match="needs more than 0 MiB"):
+        rows(graph.at(budget=Budget(bytes=200_000)), body)
+
+
+def test_paths_by_weight_are_followed_back_all_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = chain(tmp_path, 100)
+    looked_up, checked = np.searchsorted, paths._Room.check_numbers
+    calls: list[int] = []
+    checks: list[int] = []
+
+    def counting(*given: Any, **how: Any) -> Any:
+        calls.append(1)
+        return looked_up(*given, **how)
+
+    def checking(room: Any, count: int) -> None:
+        checks.append(count)
+        checked(room, count)
+
+    body = f'match {{ $a: Town {{ slug: "n0000" }}  $a {WEIGHED} }} return {{ nodes($p) as n }}'
+    monkeypatch.setattr(np, "searchsorted", counting)
+    monkeypatch.setattr(paths._Room, "check_numbers", checking)
+    found = rows(graph, body)
+
+    assert [ids(path) for (path,) in found] == [
+        "".join(f"n{number:04}" for number in range(last + 1)) for last in range(1, 100)
+    ]
+    assert len(calls) < 10 * 100
+    assert len(checks) >= 99
 
 
 def _lightest(names: str, roads: dict[tuple[str, str], float], most: int) -> list[str]:

@@ -87,6 +87,31 @@ class _FoundPaths:
         return replace(rows, columns={**rows.columns, **columns})
 
 
+@dataclass(slots=True)
+class _Room:
+    """Checks before paths are made that they fit the budget, with all that were found before."""
+
+    execution: Execution
+    held: int = 0
+
+    def check(self, rows: int, columns: int = 1) -> None:
+        """Raise if the time is up, or so many rows of numbers are too many."""
+        self.execution.check(rows)
+        self.check_numbers(rows * columns)
+
+    def check_numbers(self, count: int) -> None:
+        """Raise if the time is up, or so many numbers are too many."""
+        self.execution.check(0)
+        self.execution.check_bytes(8 * (self.held + count))
+
+    def take(self, paths: _FoundPaths, chosen: Numbers) -> _FoundPaths:
+        """Return the chosen ones of some paths, which are held from now on."""
+        size = int(paths.counts[chosen].sum()) * (1 if paths.edges is None else 2)
+        self.check_numbers(size)
+        self.held += size
+        return _take(paths, chosen)
+
+
 @dataclass(frozen=True)
 class _PathSearch:
     """The search for the paths of one operator; all nodes are of one type."""
@@ -95,6 +120,7 @@ class _PathSearch:
     path: Path
     domain: Domain
     edges: Domain
+    room: _Room
 
     @classmethod
     def of(cls, execution: Execution, path: Path) -> "_PathSearch":
@@ -102,7 +128,7 @@ class _PathSearch:
         names = tuple(dict.fromkeys(step.edge for step in path.steps))
         node = reader.domain((reader.edge(names[0]).source,))
         edges = reader.domain(names)
-        return cls(execution, path, node, edges)
+        return cls(execution, path, node, edges, _Room(execution))
 
     @property
     def leg(self) -> Leg:
@@ -151,7 +177,7 @@ class _PathSearch:
             paths = self._from(int(start), wanted)
             own, chosen = _match_rows(paths.last(), mine, ends)
             owners.append(own)
-            found.append(_take(paths, chosen))
+            found.append(self.room.take(paths, chosen))
             total += len(own)
             self.execution.check(total, 4)
         return np.concatenate(owners), _join(found)
@@ -165,7 +191,7 @@ class _PathSearch:
         reached = tree.reached(wanted, self.path.hops.minimum)
         if self.path.path.keeps_all:
             return self._all_shortest(tree, reached)
-        return _follow_back(reached, tree.distance, tree.parents)
+        return _follow_back(reached, tree.distance, tree.parents, self.room)
 
     def _between(self, start: int, end: int) -> _FoundPaths:
         """Return the paths between two nodes, which are searched from both."""
@@ -176,7 +202,7 @@ class _PathSearch:
         if levels is None or len(levels) <= hops.minimum:
             return _NO_PATHS
         if self.path.path.keeps_all:
-            every = grow_paths(levels, onward, self.domain.ranks, self.execution.check)
+            every = grow_paths(levels, onward, self.domain.ranks, self.room.check)
             paths = deque(every, maxlen=1).pop()
         else:
             paths = first_path(levels, onward, self.domain.ranks).reshape(1, -1)
@@ -201,7 +227,7 @@ class _PathSearch:
 
         def check(rows: int, columns: int) -> None:
             self.execution.check(rows)
-            self.execution.check_bytes(8 * (size + rows * columns))
+            self.room.check_numbers(size + rows * columns)
 
         for paths in grow_paths(
             tree.levels_to(ends),
@@ -305,7 +331,7 @@ class _WeightedSearch:
         if wanted is not None:
             reached = wanted[hops[wanted] >= search.path.hops.minimum]
         self._check_sums(costs[reached])
-        return _follow_rounds(reached, hops, rounds)
+        return _follow_rounds(reached, hops, rounds, search.room)
 
     def _step(self, frontier: Numbers) -> tuple[Numbers, Numbers, Numbers, "np.ndarray"]:
         """Return the edges out of some nodes, by place: their ends, and what they weigh."""
@@ -382,12 +408,14 @@ def _first_of_each(nodes: Numbers, *keys: "np.ndarray") -> tuple[Numbers, Number
     return ordered[is_first], order[is_first]
 
 
-def _follow_back(ends: Numbers, distance: Numbers, parents: Numbers) -> _FoundPaths:
+def _follow_back(ends: Numbers, distance: Numbers, parents: Numbers, room: _Room) -> _FoundPaths:
     """Return the paths to some nodes by way of the node before each."""
     counts = distance[ends] + 1
+    room.check_numbers(int(counts.sum()))
     nodes = np.empty(int(counts.sum()), np.int64)
     places, current = np.cumsum(counts) - 1, ends
     while len(current):
+        room.check_numbers(len(nodes))
         nodes[places] = current
         onward = distance[current] > 0
         places, current = places[onward] - 1, parents[current[onward]]
@@ -395,26 +423,31 @@ def _follow_back(ends: Numbers, distance: Numbers, parents: Numbers) -> _FoundPa
 
 
 def _follow_rounds(
-    ends: Numbers, hops: Numbers, rounds: list[tuple[Numbers, Numbers, Numbers]]
+    ends: Numbers, hops: Numbers, rounds: list[tuple[Numbers, Numbers, Numbers]], room: _Room
 ) -> _FoundPaths:
-    """Return the paths to some nodes; the node before one was found a round earlier."""
+    """Return the paths to some nodes; the node before one was found a round earlier.
+
+    All paths are followed at once, from the last round back to the first: those that are shorter
+    join in at the round in which their end was found.
+    """
     counts = hops[ends] + 1
-    nodes = np.empty(int(counts.sum()), np.int64)
-    edges = np.empty(int((counts - 1).sum()), np.int64)
-    places, edge_places = np.cumsum(counts) - 1, np.cumsum(counts - 1) - 1
-    current, left = ends, counts - 1
-    while len(current):
-        nodes[places] = current
-        onward = left > 0
-        places, edge_places = places[onward] - 1, edge_places[onward]
-        current, left = current[onward], left[onward]
-        before = np.empty(len(current), np.int64)
-        for number in np.unique(left):
-            mine = np.flatnonzero(left == number)
-            found, sources, used = rounds[int(number) - 1]
-            at = np.searchsorted(found, current[mine])
-            before[mine], edges[edge_places[mine]] = sources[at], used[at]
-        current, left, edge_places = before, left - 1, edge_places - 1
+    total = int(counts.sum())
+    room.check_numbers(2 * total)
+    nodes, edges = np.empty(total, np.int64), np.empty(total - len(ends), np.int64)
+    order = np.argsort(-counts, kind="stable")
+    lengths, current = counts[order] - 1, ends[order]
+    firsts = (np.cumsum(counts) - counts)[order]
+    nodes[firsts + lengths] = current
+    # Of every path before it, there is an edge less than there are nodes.
+    first_edges = firsts - order
+    for number in range(int(lengths.max(initial=0)), 0, -1):
+        room.check_numbers(2 * total)
+        long = slice(int(np.searchsorted(-lengths, -number, side="right")))
+        found, sources, used = rounds[number - 1]
+        at = np.searchsorted(found, current[long])
+        current[long] = sources[at]
+        nodes[firsts[long] + number - 1] = sources[at]
+        edges[first_edges[long] + number - 1] = used[at]
     return _FoundPaths(counts, nodes, edges)
 
 
