@@ -138,7 +138,7 @@ class Memory:
 
     def _end(self, fact: str, last: date) -> str | None:
         view, shape = self._pinned()
-        _check_ended(view, [fact], last)
+        _times(view, [fact], last)
         change = Change(shape)
         change.end(fact, last)
         return self._mutate(view, change)
@@ -185,10 +185,11 @@ class Memory:
         ids = [each.id for each in entities]
         source = names.find_source(view, given.source)
         source_id = source or names.free_id(view, SOURCE, given.source)
-        known, said_in = _same_fact(view, shape, given, ids)
-        fact = known or names.free_id(view, FACT, given.text)
+        known = _same_fact(view, shape, given, ids)
+        fact = names.free_id(view, FACT, given.text) if known is None else str(known["id"])
+        begin = given.since if known is None else known["since"]
         replaced = [each for each in given.replaces if each != fact]
-        _check_ended(view, replaced, given.since)
+        ended = _going_on(view, replaced, begin)
         change = Change(shape)
         change.entities(entities)
         if source is None:
@@ -197,10 +198,10 @@ class Memory:
             change.fact(given, fact, ids)
         elif given.until is not None:
             change.end(fact, given.until)
-        if source_id not in said_in:
+        if known is None or source_id not in known["sources"]:
             change.insert(SAID_IN, {"from": fact, "to": source_id})
-        for each in replaced:
-            change.end(each, given.since)
+        for each in ended:
+            change.end(each, begin)
         against = _against(view, given, ids, fact)
         new = [each.id for each in entities if each.is_new]
         return Remembered(
@@ -211,7 +212,7 @@ class Memory:
             entities=tuple(ids),
             source=source_id,
             new=(*new, *([source_id] if source is None else [])),
-            ended=tuple(replaced),
+            ended=tuple(ended),
             contradictions=tuple(each for each in against if each.other.id not in replaced),
             twins=tuple(twins),
         )
@@ -278,26 +279,34 @@ def _by_recency(rows: Sequence[Row], *, is_fused: bool) -> list[Row]:
     return [rows[at] for at in best]
 
 
-def _same_fact(
-    view: View, shape: MemoryShape, given: NewFact, about: list[str]
-) -> tuple[str | None, list[str]]:
-    """Return the fact that says the same of the same entities then, and its sources."""
+def _same_fact(view: View, shape: MemoryShape, given: NewFact, about: list[str]) -> Row | None:
+    """Return the fact that says the same of the same entities then; None where there is none."""
     for row in queries.rows_of(view, queries.same(shape), text=given.text, on=given.since):
         claims = (row.get("attribute"), row.get("value"))
         if set(row["about"]) == set(about) and claims == (given.attribute, given.value):
-            return str(row["id"]), list(row["sources"])
-    return None, []
+            return row
+    return None
 
 
-def _check_ended(view: View, facts: Iterable[str], until: date) -> None:
-    """Raise for facts that are not there, and for those that begin later than they would end."""
-    rows = queries.rows_of(view, queries.BEGINNINGS, ids=list(facts))
-    begins = {str(each["id"]): each["since"] for each in rows}
+def _going_on(view: View, facts: Iterable[str], day: date) -> list[str]:
+    """Return those of some facts that have not ended on a day; raise for those that begin later."""
+    times = _times(view, facts, day)
+    return [each for each in facts if (end := times[each]["until"]) is None or end > day]
+
+
+def _times(view: View, facts: Iterable[str], until: date) -> dict[str, Row]:
+    """Return when some facts are true.
+
+    Raise for those that are not there, and for those that begin later than they would end.
+    """
+    rows = queries.rows_of(view, queries.TIMES, ids=list(facts))
+    found = {str(each["id"]): each for each in rows}
     for fact in facts:
-        if fact not in begins:
+        if fact not in found:
             raise RowNotFoundError(f"no {FACT} '{shorten(fact)}'")
-        if begins[fact] > until:
-            raise InputError(f"{FACT} '{shorten(fact)}' begins after {until}, on {begins[fact]}")
+        if (begin := found[fact]["since"]) > until:
+            raise InputError(f"{FACT} '{shorten(fact)}' begins after {until}, on {begin}")
+    return found
 
 
 def _against(view: View, given: NewFact, about: list[str], fact: str) -> list[Contradiction]:

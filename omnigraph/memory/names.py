@@ -10,8 +10,9 @@ from uuid import uuid4
 from omnigraph.api.view import View
 from omnigraph.errors import InputError, RowNotFoundError
 from omnigraph.frozen import dataclass
+from omnigraph.memory import queries
 from omnigraph.memory.new_fact import NewFact
-from omnigraph.memory.queries import NAMED, TITLED, rows_of, taken
+from omnigraph.memory.queries import rows_of, taken
 from omnigraph.memory.shape import ENTITY
 from omnigraph.syntax.problems import shorten
 
@@ -42,11 +43,10 @@ class Entity:
 
 def find_entities(view: View, name: str) -> list[Entity]:
     """Return the entities that a name may mean; one whose id it is alone."""
-    rows = rows_of(view, NAMED, name=name)
-    found = [
+    rows = rows_of(view, queries.ENTITY, name=name) or rows_of(view, queries.NAMED, name=name)
+    return [
         Entity(str(each["id"]), str(each["name"]), tuple(each["aliases"] or ())) for each in rows
     ]
-    return [each for each in found if each.id == name] or found
 
 
 def find_entity(view: View, name: str) -> Entity | None:
@@ -63,9 +63,8 @@ def find_entity(view: View, name: str) -> Entity | None:
 
 def find_source(view: View, name: str) -> str | None:
     """Return the id of the source with this id or title; raise InputError where several have it."""
-    found = [str(each["id"]) for each in rows_of(view, TITLED, name=name)]
-    if name in found:
-        return name
+    rows = rows_of(view, queries.SOURCE, name=name) or rows_of(view, queries.TITLED, name=name)
+    found = [str(each["id"]) for each in rows]
     if len(found) > 1:
         ids = ", ".join(f"'{shorten(each)}'" for each in found)
         raise InputError(f"the sources {ids} have the title '{shorten(name)}'", hint="name the id")

@@ -11,16 +11,24 @@ Row: TypeAlias = Mapping[str, Any]
 # Of several rankings, a fact gets 1 / (DAMPING + its rank) for each; so does `rrf` of the language.
 DAMPING = 60
 _TRUE = "$f.valid_from <= $on ($f.valid_to is null or $f.valid_to > $on)"
+# An id is looked up by itself: many may have it as their name, more than are read of those.
+ENTITY = """query entity($name: String) {
+  match { $e: Entity $e.id = $name }
+  return { $e.id as id, $e.name as name, $e.aliases as aliases }
+}"""
 NAMED = """query named($name: String) {
-  match { $e: Entity ($e.id = $name or lower($e.name) = lower($name) or $e.aliases contains $name) }
+  match { $e: Entity (lower($e.name) = lower($name) or $e.aliases contains $name) }
   return { $e.id as id, $e.name as name, $e.aliases as aliases } order { id } limit 20
 }"""
-TITLED = """query titled($name: String) {
-  match { $s: Source ($s.id = $name or $s.title = $name) }
-  return { $s.id as id } order { id } limit 20
+SOURCE = """query source($name: String) {
+  match { $s: Source $s.id = $name } return { $s.id as id }
 }"""
-BEGINNINGS = """query beginnings($ids: [String]) {
-  match { $f: Fact $f.id in $ids } return { $f.id as id, $f.valid_from as since }
+TITLED = """query titled($name: String) {
+  match { $s: Source $s.title = $name } return { $s.id as id } order { id } limit 20
+}"""
+TIMES = """query times($ids: [String]) {
+  match { $f: Fact $f.id in $ids }
+  return { $f.id as id, $f.valid_from as since, $f.valid_to as until }
 }"""
 # A ranking cannot stand beside an aggregate, so this is a read of its own, of the facts that were
 # found. A limit on the rows of one read of both would cut facts that have many of them.
@@ -41,7 +49,7 @@ def same(shape: MemoryShape) -> str:
     claim = ", $f.attribute as attribute, $f.value as value" if shape.has_claims else ""
     return f"""query same($text: String, $on: Date) {{
   match {{ $f: Fact $f.text = $text {_TRUE} $f about $e $f saidIn $s }}
-  return {{ $f.id as id{claim}, collect(distinct $e.id) as about,
+  return {{ $f.id as id, $f.valid_from as since{claim}, collect(distinct $e.id) as about,
     collect(distinct $s.id) as sources }}
   order {{ id }}
 }}"""

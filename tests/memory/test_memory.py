@@ -143,6 +143,48 @@ def test_a_fact_that_ended_before_contradicts_nothing(graph: Graph) -> None:
     assert Memory(graph).contradictions() == []
 
 
+def test_a_known_fact_replaces_others_from_the_day_on_which_it_begins(graph: Graph) -> None:
+    memory = Memory(graph)
+    new = {"about": "ana", "source": "chat-2", "attribute": "employer", "value": "mill"}
+    first = memory.remember("Ana works for the Mill.", since=MOVED, **new)  # type: ignore[arg-type]
+    (old,) = (each.other.id for each in first.contradictions)
+
+    again = memory.remember("Ana works for the Mill.", since=TODAY, replaces=[old], **new)  # type: ignore[arg-type]
+
+    assert (again.is_new, again.ended) == (False, (old,))
+    assert memory.contradictions() == []
+    early = memory.recall(about="ana", on=date(2026, 10, 31))
+    assert {each.until for each in early if each.id == old} == {MOVED}
+
+
+def test_a_fact_that_ended_earlier_is_not_ended_later_by_one_that_replaces_it(
+    graph: Graph,
+) -> None:
+    memory = Memory(graph)
+    about = {"about": "ana", "source": "chat-2", "attribute": "employer"}
+    year, later = date(2025, 1, 1), date(2026, 1, 1)
+    old = memory.remember("Ana works for the Quay.", value="quay", since=year, until=later, **about)  # type: ignore[arg-type]
+    new = memory.remember(
+        "Ana works for the Mill.",
+        value="mill",
+        since=MOVED,
+        replaces=[old.fact],
+        **about,  # type: ignore[arg-type]
+    )
+    assert new.ended == ()
+    found = memory.recall(about="ana", on=year)
+    assert {each.until for each in found if each.id == old.fact} == {later}
+
+
+def test_an_id_is_found_among_any_number_of_the_same_name(graph: Graph) -> None:
+    many = [{"slug": f"a{number:02}", "name": "smith"} for number in range(20)]
+    graph.load([*many, {"slug": "smith", "name": "smith"}], type="Entity")
+    sources = [{"slug": f"a{number:02}", "title": "letter"} for number in range(20)]
+    graph.load([*sources, {"slug": "letter", "title": "letter"}], type="Source")
+    done = Memory(graph).remember("Smith sings.", about="smith", source="letter")
+    assert (done.entities, done.source, done.new) == (("smith",), "letter", ())
+
+
 def test_of_facts_that_fit_alike_the_newer_one_comes_first(tmp_path: Path) -> None:
     with init(tmp_path / "graph", WORDS_ONLY) as graph:
         memory = Memory(graph)
