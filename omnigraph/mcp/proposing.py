@@ -3,11 +3,13 @@
 from typing import Annotated
 
 from msgspec import Meta
+from msgspec.structs import asdict
 
 from omnigraph.errors import Json, OmniGraphError
 from omnigraph.mcp.desk import ToolCall
+from omnigraph.mcp.reading import Goes
 from omnigraph.mcp.reviewing import merge_text
-from omnigraph.mcp.table import Page
+from omnigraph.mcp.table import Cursor, Page, question_of
 from omnigraph.mcp.tool import Arguments, Tool
 from omnigraph.mcp.wording import to_line
 from omnigraph.policy.actions import Action
@@ -29,6 +31,7 @@ class ReviewArguments(Arguments, frozen=True, kw_only=True):
     """What `review` takes."""
 
     branch: _Own = None
+    cursor: Goes = None
 
 
 def propose(call: ToolCall, given: ProposeArguments) -> str:
@@ -45,18 +48,26 @@ def propose(call: ToolCall, given: ProposeArguments) -> str:
 
 
 def review(call: ToolCall, given: ReviewArguments) -> str:
-    """Return the state of a review, and all that was said, newest last."""
+    """Return the state of a review, and what was said, newest last; a cursor leads to the older."""
     branch = given.branch or call.desk.to_write(None)
     found = call.graph.review_record(branch)
     if found is None:
         return f"nobody said anything about {to_line(branch)}"
-    page = Page(["at", "actor", "state", "message", "about", "commit"], call.desk.tokens)
-    for each in found:
+    question = question_of("review", asdict(given))
+    cursor = Cursor.read(given.cursor, question, commits=0)
+    events = list(found)
+    # The events before it, so that those that come meanwhile move nothing.
+    count = len(events) if cursor is None else min(cursor.offset, len(events))
+    columns = ["at", "actor", "state", "message", "about", "commit"]
+    page = Page(columns, call.desk.tokens, len(events) - count)
+    for each in reversed(events):
         about: Json = None if each.entity is None else each.entity.to_json()
         state = None if each.state is None else str(each.state)
         page.add([time_text(each.at), each.actor_id, state, each.message, about, each.head])
     into = "" if found.into is None else f" into {to_line(found.into)}"
-    return page.text("events", note=f"; {to_line(branch)}{into} is {found.state}")
+    older = page.turn()
+    more = f'; {older:,} older left out; cursor: "{Cursor(older, question)}"' if older else ""
+    return page.text("events", note=f"{more}; {to_line(branch)}{into} is {found.state}")
 
 
 TOOLS = (

@@ -115,6 +115,12 @@ class Page:
                 at += len(part)
             self.total += size - at
 
+    def turn(self) -> int:
+        """Put rows that were taken from the end of a list in its order; return how many precede."""
+        self.skip = self.left_out
+        self._lines.reverse()
+        return self.skip
+
     def text(self, noun: str, cursor: Cursor | None = None, note: str = "") -> str:
         """Return the answer: a line about the rows, the columns, and the rows."""
         first = self.skip + 1

@@ -270,6 +270,31 @@ def test_a_cursor_that_was_copied_in_part_is_refused(graph: Graph) -> None:
         assert "not the cursor" in ask(desk, tool, **given, cursor=part).text
 
 
+def test_a_long_review_shows_its_newest_words_and_leads_to_the_older(graph: Graph) -> None:
+    desk = desk_of(graph, tokens=600)
+    done(desk, "change", query=ADD, params={"slug": "first"})
+    done(desk, "propose", message="please look")
+    for number in range(60):
+        graph.comment_review(desk.own, f"comment {number}: " + "word " * 20)
+    graph.set_review(desk.own, "changes_asked", "fix the key")
+
+    answer = done(desk, "review")
+    assert tokens_of(answer.text) <= desk.tokens
+    assert answer.rows[-1][3] == "fix the key"
+    assert "is changes_asked" in answer.text.splitlines()[0]
+    assert (
+        f"62 events; shown {63 - len(answer.rows)}-62; {62 - len(answer.rows)} older" in answer.text
+    )
+    found = answer.rows
+    graph.comment_review(desk.own, "meanwhile")
+    while answer.cursor is not None:
+        answer = done(desk, "review", cursor=answer.cursor)
+        found = [*answer.rows, *found]
+    words = [f"comment {number}:" for number in range(60)]
+    assert [" ".join(each[3].split()[:2]) for each in found[1:-1]] == words
+    assert (found[0][3], len(found)) == ("please look", 62)
+
+
 def test_what_was_done_is_told_also_where_the_store_fails_behind_it(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
