@@ -6,6 +6,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import field
@@ -174,7 +175,9 @@ def _tokens() -> dict[str, str]:
     if not path.exists():
         return {}
     if path.stat().st_mode & 0o077:
-        raise ConfigError(f"other users can read {path}", hint=f"run chmod 600 {path}")
+        raise ConfigError(
+            f"other users can read {path}", hint=f"run chmod 600 {shlex.quote(str(path))}"
+        )
     try:
         found = json.loads(file_bytes(path))
     except (ValueError, RecursionError):

@@ -1,6 +1,7 @@
 """Queries: the options with which a command says what to run, on which graph, and with what."""
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -144,7 +145,7 @@ def _alias(command: str, name: str, config: "Config | None") -> "AliasConfig":
         raise ConfigError(message, hint=NO_CONFIG)
     found = config.alias(name)
     if found.command != command:
-        hint = f"run it with omnigraph {found.command} --alias {name}"
+        hint = f"run it with omnigraph {found.command} --alias {shlex.quote(name)}"
         raise InputError(f"the alias '{name}' is for {found.command}", hint=hint)
     return found
 

@@ -1,6 +1,7 @@
 """`load` and `ingest` answer as documented, for people and for programs."""
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -303,3 +304,17 @@ def test_the_program_itself_loads_a_small_file_without_spark(graph: Graph) -> No
     assert (done.returncode, done.stderr) == (0, b"")
     assert json.loads(done.stdout)["engine"] == "inline"
     assert names(graph) == ["ann", "bob"]
+
+
+def test_what_shows_the_rest_of_the_edges_can_be_copied(graph: Graph) -> None:
+    people = [{"name": name} for name in ("ann", "bob", "cy")]
+    edges = [{"id": f"e {n}; x", "from": "ann", "to": to} for n, to in enumerate(("bob", "cy"))]
+    graph.load({"Person": people, "Knows": edges})
+    words = ["neighbors", "Person", "ann", "g.omni", "--edge", "Knows", "--limit", "1"]
+
+    first = CliRunner().invoke(omnigraph, words).output.splitlines()
+    (more,) = (each.removeprefix("more: ") for each in first if each.startswith("more: "))
+    rest = CliRunner().invoke(omnigraph, [*words, *shlex.split(more)])
+
+    assert rest.exit_code == 0, rest.output
+    assert len({first[0], *rest.output.splitlines()}) == 2

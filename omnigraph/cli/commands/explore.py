@@ -1,5 +1,6 @@
 """The commands `search`, `neighbors` and `algo`: nodes found, around one, or by their edges."""
 
+import shlex
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -111,7 +112,7 @@ def neighbors(
     )
     lines = [f"{each.count}  {each.edge}  {each.direction}  {each.type}" for each in found.groups]
     lines += [f"{each.node.type}  {each.node.id}  {each.node.label}" for each in found]
-    more = [] if found.cursor is None else [f"more: --after {found.cursor}"]
+    more = [] if found.cursor is None else [f"more: --after {shlex.quote(found.cursor)}"]
     session.show(found.to_json(), *(lines or ["no edges"]), *more)
 
 

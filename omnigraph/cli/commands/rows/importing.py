@@ -1,12 +1,21 @@
 """Importing: a graph from data that nobody described."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from omnigraph.cli import completing
 from omnigraph.cli.output import counted, write_text
 from omnigraph.cli.session import Session, graph_options
+from omnigraph.errors import OmniGraphError, OutcomeUnknownError
+from omnigraph.storage import layout
+
+if TYPE_CHECKING:
+    from omnigraph.api.graph import Graph
+    from omnigraph.storage.store import Store
 
 
 @click.command("import")
@@ -31,10 +40,8 @@ def import_data(session: Session, place: str, yes: bool, out: str | None) -> Non
         hint = "// add --yes and the URI of a new graph to make it"
         session.show(document, str(found).rstrip("\n"), hint)
         return
-    from omnigraph.api.graph import init
-
     uri = session.address.uri
-    with init(uri, found.schema) as graph:
+    with _made(uri, found.schema) as graph:
         loaded = graph.branch(message=f"import {Path(place).name}").load(dict(found.frames))
     nodes = counted(sum(loaded.nodes.values()), "node")
     edges = counted(sum(loaded.edges.values()), "edge")
@@ -44,3 +51,46 @@ def import_data(session: Session, place: str, yes: bool, out: str | None) -> Non
         str(found).rstrip("\n"),
         f"made {uri} with {nodes} and {edges}",
     )
+
+
+@contextmanager
+def _made(uri: str, schema: str) -> "Iterator[Graph]":
+    """Yield a new graph; it is removed again if the block raises before anything is committed."""
+    from omnigraph.api.graph import init
+    from omnigraph.storage.store import store_at
+
+    store = store_at(uri)
+    had_folder = store.is_local and Path(store.root).exists()
+    before = _files(store)
+    with init(uri, schema) as graph:
+        first = graph.branch().commit.id
+        try:
+            yield graph
+        except OutcomeUnknownError:
+            raise
+        except BaseException:
+            with suppress(OmniGraphError):  # the error of the load is the one to show
+                if graph.branch().commit.id == first:
+                    _remove(store, before)
+            if store.is_local and not had_folder:
+                with suppress(OSError):  # somebody else has files there
+                    Path(store.root).rmdir()
+            raise
+
+
+def _files(store: "Store") -> list[str]:
+    """Return the files at a place that are called like those of a graph."""
+    folders = (layout.MANIFEST, layout.ASIDE, layout.SCHEMAS, *layout.TABLES)
+    found = [f"{folder}/{name}" for folder in folders for name in store.objects.names(folder)]
+    shown = (layout.SCHEMA_SOURCE, layout.SCHEMA_IR)
+    return [*found, *(each for each in shown if store.objects.find(each) is not None)]
+
+
+def _remove(store: "Store", kept: list[str]) -> None:
+    """Remove the files of a graph that were not there before it."""
+    gone = [each for each in _files(store) if each not in kept]
+    # Without these it is no graph any more, whatever happens to the others.
+    versions = [each for each in gone if each.startswith(f"{layout.MANIFEST}/_versions/")]
+    store.objects.delete_many(versions)
+    store.objects.delete_many(each for each in gone if each not in versions)
+    store.objects.drop_empty({each.partition("/")[0] for each in gone})
