@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.studio.browsing import SCREENS, browsing, serious_findings, settle
 from tests.studio.scene import TOKENS, Scene
@@ -89,6 +89,19 @@ def test_hostile_values_are_shown_as_text(browser: Browser, scene: Scene) -> Non
         panel = page.get_by_role("region", name="Node")
         expect(panel.get_by_role("heading", name=HOSTILE)).to_be_visible()
         assert page.locator("img").count() == 0
+
+
+def test_the_slider_says_when_it_has_only_the_newest_commits(
+    browser: Browser, scene: Scene
+) -> None:
+    def with_more(route: Route) -> None:
+        found = route.fetch()
+        route.fulfill(response=found, json={**found.json(), "cursor": "more"})
+
+    with browsing(browser, scene.origin, token=TOKENS["eve"]) as (page, _):
+        page.route("**/commits?*", with_more)
+        enter(page, scene, "?node=%5B%22Person%22%2C%22dag%22%5D")
+        expect(page.get_by_text(re.compile(r"commit (\d+) of the newest \1"))).to_be_visible()
 
 
 def test_what_is_typed_while_the_address_is_written_is_kept(browser: Browser, scene: Scene) -> None:

@@ -160,7 +160,7 @@ function isMissing(error: unknown): boolean {
 /** Moves what is looked at over the commits of the branch, the newest at the right. */
 function TimeSlider() {
   const { address, go } = useStudio()
-  const asked = useAsked(`commits ${address.branch}`, (client, signal) => client.get<{ commits: Commit[] }>('/commits', { branch: address.branch, limit: COMMITS }, { signal }))
+  const asked = useAsked(`commits ${address.branch}`, (client, signal) => client.get<{ commits: Commit[]; cursor: string | null }>('/commits', { branch: address.branch, limit: COMMITS }, { signal }))
   const commits = useMemo(() => [...(asked.value?.commits ?? [])].reverse(), [asked.value])
   if (commits.length < 2) return null
   const at = address.commit === null ? commits.length - 1 : commits.findIndex((each) => each.graph_commit_id === address.commit)
@@ -174,7 +174,8 @@ function TimeSlider() {
       <span class="row spread small">
         <span class="soft">{shown === undefined ? 'before these commits' : `${exactTime(shown.created_at)} · ${shown.message ?? shown.kind}`}</span>
         <span class="soft">
-          commit {at + 1} of {commits.length}
+          commit {at + 1} of {asked.value?.cursor ? 'the newest ' : ''}
+          {commits.length}
         </span>
       </span>
       <input type="range" aria-label="Time" min={0} max={commits.length - 1} value={at < 0 ? 0 : at} onChange={(event) => move(Number(event.currentTarget.value))} />
