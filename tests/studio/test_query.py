@@ -270,7 +270,7 @@ def names_sent(page: Page) -> list[str]:
 
     def note(request: Request) -> None:
         if request.url.endswith("/read"):
-            found.append(request.post_data_json["query_name"])
+            found.append(json.loads(request.post_data or "{}")["query_name"])
 
     page.on("request", note)
     return found
@@ -325,7 +325,7 @@ def test_a_change_that_has_begun_is_not_stopped_also_by_who_leaves(
         page.get_by_label("Message of the commit").fill("made while nobody looks")
         with page.expect_request("**/change"):
             page.get_by_role("button", name="Commit to review/hires").click()
-        expect(page.get_by_text("It is done also when you leave this page")).to_be_visible()
+        expect(page.get_by_text("It goes on when you go to another room")).to_be_visible()
         expect(page.get_by_role("button", name="Stop")).to_have_count(0)
         page.get_by_role("link", name="History").click()
         settle(page)

@@ -120,7 +120,7 @@ export class Client {
 
   /**
    * Send a write. The same one sent again carries the same key until it is answered as done, so that it is done once.
-   * Nothing stops it: the server completes what it has begun, also when nobody waits for it.
+   * Nothing stops it: a server completes a commit that has begun, so whoever stopped one would not know what became of it.
    */
   async write<T>(path: string, body: unknown): Promise<T> {
     const name = `${this.base}${path}\n${writeJson(body)}`

@@ -44,7 +44,7 @@ export function AnswerView({ answer, isSmall = false }: { answer: Answer; isSmal
       return (
         <div class="stack">
           <p class="soft" role="status">
-            Committing. It is done also when you leave this page.
+            Committing. It goes on when you go to another room.
           </p>
           <Loading what="what was changed" />
         </div>
