@@ -63,11 +63,11 @@ def design(tables: Iterable[GivenTable]) -> Design:
         }
         parts.append((table, columns))
     joins = [part for part in parts if _end_names(part[1]) is not None]
-    for table, columns in parts:
-        if _end_names(columns) is None:
-            made.nodes.append(_node(table.name, columns, made))
-    _name_all(made.nodes)
-    known = {_folded(node.name): node for node in made.nodes}
+    known = [
+        (table, _add_node(table.name, columns, made))
+        for table, columns in parts
+        if _end_names(columns) is None
+    ]
     for table, columns in joins:
         _join(table, columns, known, made)
     for node in list(made.nodes):
@@ -87,41 +87,45 @@ def _end_names(columns: Mapping[str, InferredColumn]) -> tuple[str, str] | None:
     return None
 
 
-def _node(name: str, columns: dict[str, InferredColumn], made: Design) -> NodeDesign:
-    node = NodeDesign(_node_name(name), dict(columns))
+def _add_node(name: str, columns: dict[str, InferredColumn], made: Design) -> NodeDesign:
+    """Add a node type for a table, under a name that no other has, and return it."""
+    wanted = _node_name(name)
+    node = NodeDesign(_free(wanted, {_folded(each.name) for each in made.nodes}), dict(columns))
+    made.nodes.append(node)
     own = next((each for each in columns if each.lower() == "id"), None)
     if own is not None and _is_key(columns[own]):
         node.ids, node.gives_ids = _texts(columns[own]), True
         del node.columns[own]
         return node
-    node.key = next((each for each in _candidates(node) if _is_key(columns[each])), None)
+    likely = list(_candidates(wanted, columns))
+    node.key = next((each for each in likely if _is_key(columns[each])), None)
     if node.key is None:
-        made.notes.append(_no_key(node, [own] if own is not None else []))
+        made.notes.append(_no_key(node.name, [*([] if own is None else [own]), *likely]))
     else:
         node.ids = _texts(columns[node.key])
     return node
 
 
-def _no_key(node: NodeDesign, tried: list[str]) -> str:
+def _no_key(type_name: str, tried: Iterable[str]) -> str:
     """Return the note about a type without a key, with the columns that were tried for it."""
-    names = list(dict.fromkeys([*tried, *_candidates(node)]))
+    names = list(dict.fromkeys(tried))
     if not names:
-        return f"{node.name} has no key: no column is named like one, such as 'id'"
+        return f"{type_name} has no key: no column is named like one, such as 'id'"
     listed = list_names([f"'{name}'" for name in names])
-    return f"{node.name} has no key: tried {listed}; none has a different value in each row"
+    return f"{type_name} has no key: tried {listed}; none has a different value in each row"
 
 
-def _candidates(node: NodeDesign) -> Iterator[str]:
+def _candidates(type_name: str, columns: Mapping[str, InferredColumn]) -> Iterator[str]:
     """Yield the columns that may be a key, the likeliest first."""
-    by_name = {name.lower(): name for name in node.columns}
-    stem = node.name.lower()
+    by_name = {name.lower(): name for name in columns}
+    stem = type_name.lower()
     for likely in (f"{stem}_id", f"{stem}id", *_LIKELY_KEYS):
         if likely in by_name:
             yield by_name[likely]
-    first = next(iter(node.columns), None)
-    if first is not None and node.columns[first].kind == STRING:
+    first = next(iter(columns), None)
+    if first is not None and columns[first].kind == STRING:
         yield first
-    yield from (name for name in node.columns if name.lower().endswith(_POINTERS[:3]))
+    yield from (name for name in columns if name.lower().endswith(_POINTERS[:3]))
 
 
 def _is_key(column: InferredColumn) -> bool:
@@ -142,22 +146,23 @@ def _texts(column: InferredColumn) -> pa.Array:
 def _join(
     table: GivenTable,
     columns: dict[str, InferredColumn],
-    known: Mapping[str, NodeDesign],
+    known: Iterable[tuple[GivenTable, NodeDesign]],
     made: Design,
 ) -> None:
     """Add an edge type for a table whose rows have two ends, or else a node type."""
     names = _end_names(columns)
     assert names is not None
     given = (None, None) if table.ends is None else table.ends
+    expected = [next((node for each, node in known if each is end), None) for end in given]
     found = [
-        _pointed(columns[name], made.nodes, known.get(_folded(_node_name(end or ""))))
-        for name, end in zip(names, given, strict=True)
+        _pointed(columns[name], made.nodes, node)
+        for name, node in zip(names, expected, strict=True)
     ]
     rest = {name: each for name, each in columns.items() if name not in names}
     one, other = found
     if one is None or other is None:
         made.notes.append(f"the ends of '{table.name}' are not ids of one type; its rows are nodes")
-        made.nodes.append(_node(table.name, columns, made))
+        _add_node(table.name, columns, made)
         return
     ends = _texts(columns[names[0]]), _texts(columns[names[1]])
     made.edges.append(EdgeDesign(type_name(table.name), one.name, other.name, ends, rest))
@@ -166,11 +171,11 @@ def _join(
 def _pointed(
     column: InferredColumn, nodes: Iterable[NodeDesign], expected: NodeDesign | None
 ) -> NodeDesign | None:
-    """Return the only type whose ids all values of a column are."""
+    """Return the type whose ids all values of a column are: the expected one, or the only one."""
     if column.is_nullable:
         return None
     if expected is not None:
-        return expected
+        return expected if _is_within(column, expected) else None
     found = [node for node in nodes if _is_within(column, node)]
     return found[0] if len(found) == 1 else None
 
@@ -220,23 +225,17 @@ def _stem(name: str) -> str:
 def _finished(each: "NodeDesign | EdgeDesign", made: Design) -> dict[str, InferredColumn]:
     """Return columns under names that a schema can have, with enums where they are."""
     found: dict[str, InferredColumn] = {}
+    key = each.key if isinstance(each, NodeDesign) else None
     for name, column in each.columns.items():
         own = property_name(name)
         while own in found:
             own = f"{own}_2"
-        is_key = isinstance(each, NodeDesign) and each.key == name
-        found[own] = column if is_key else with_members(column)
-        if is_key and isinstance(each, NodeDesign):
+        found[own] = column if name == key else with_members(column)
+        if name == key and isinstance(each, NodeDesign):
             each.key = own
         if column.note is not None:
             made.notes.append(f"{each.name}.{own}: {column.note}")
     return found
-
-
-def _name_all(nodes: list[NodeDesign]) -> None:
-    taken: set[str] = set()
-    for node in nodes:
-        node.name = _free(node.name, taken)
 
 
 def _name_edges(made: Design) -> None:
@@ -277,7 +276,8 @@ def _singular(word: str) -> str:
         return _SINGULARS[lowered]
     if lowered.endswith("ies") and len(word) > 4:
         return f"{word[:-3]}y"
-    return word[:-1] if lowered.endswith("s") and not lowered.endswith("ss") else word
+    is_plural = len(word) > 1 and lowered.endswith("s") and not lowered.endswith("ss")
+    return word[:-1] if is_plural else word
 
 
 def property_name(text: str) -> str:

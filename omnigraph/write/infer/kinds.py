@@ -3,12 +3,17 @@
 import json
 import re
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import (
+    convert,
     convert_whole,
     decode,
+    python_values,
+    replace_items,
+    to_timestamps,
 )
 from omnigraph.frozen import dataclass
 from omnigraph.schema.arrow import arrow_type
@@ -35,7 +40,10 @@ _MOST_MEMBERS = 12
 _ROWS_PER_MEMBER = 5
 _MEMBER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _WHOLE = r"^-?(0|[1-9][0-9]*)$"
+# Whole numbers of fewer digits are exact as F64.
+_LONG = r"^-?[1-9][0-9]{15,}$"
 _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+_FAR = "times outside the years 1 to 9999 are kept as text"
 _BY_ARROW = {
     pa.bool_(): BOOL,
     pa.int8(): I32,
@@ -98,10 +106,13 @@ def _from_text(values: pa.Array) -> InferredColumn:
             whole = _cast(values, arrow_type(kind))
             if whole is not None:
                 return InferredColumn(kind, whole)
+        return InferredColumn(STRING, values, "whole numbers beyond 64 bits are kept as text")
     if _all_match(values, _NUMBER):
         numbers = _cast(values, pa.float64())
         if numbers is not None and pc.all(pc.is_finite(numbers)).as_py() is not False:
-            return InferredColumn(F64, numbers)
+            if _are_exact(values):
+                return InferredColumn(F64, numbers)
+            return InferredColumn(STRING, values, "whole numbers that F64 rounds are kept as text")
     if _all_match(values, r"^(true|false)$"):
         return InferredColumn(BOOL, pc.equal(values, "true"))
     for kind in (DATE, DATETIME):
@@ -111,7 +122,25 @@ def _from_text(values: pa.Array) -> InferredColumn:
     return InferredColumn(STRING, values)
 
 
+def _are_exact(values: pa.Array) -> bool:
+    """Whether the whole numbers among texts are the same as F64."""
+    long = pc.unique(values.filter(pc.match_substring_regex(values, _LONG))).to_pylist()
+    return all(int(each) == float(each) for each in long)
+
+
 def _from_arrow(values: pa.Array) -> InferredColumn:
+    """Return the type of a column of any other kind; what no type holds is kept as text."""
+    found = _typed(values)
+    if found is None:
+        every = python_values(values)
+        texts = [None if each is None else json.dumps(each, default=str) for each in every]
+        return InferredColumn(STRING, pa.array(texts, pa.utf8()), "kept as JSON text")
+    if found.kind in (DATE, DATETIME) and convert(found.values, found.kind).reasons:
+        return InferredColumn(STRING, _time_texts(found.values), _FAR)
+    return found
+
+
+def _typed(values: pa.Array) -> InferredColumn | None:
     given = values.type
     if pa.types.is_floating(given) and pc.any(pc.is_nan(values)).as_py():
         values = pc.if_else(pc.is_nan(values), pa.scalar(None, given), values)
@@ -119,21 +148,42 @@ def _from_arrow(values: pa.Array) -> InferredColumn:
     if given in _BY_ARROW:
         kind = _BY_ARROW[given]
         return InferredColumn(kind, values.cast(arrow_type(kind)))
+    if pa.types.is_date64(given):
+        return InferredColumn(DATETIME, to_timestamps(values))
     if pa.types.is_timestamp(given):
         return _from_times(values)
     if pa.types.is_binary(given) or pa.types.is_large_binary(given):
         return InferredColumn(BLOB, values)
     if pa.types.is_fixed_size_list(given) and pa.types.is_floating(given.value_type):
-        return InferredColumn(VectorType(given.list_size), values)
+        vector = VectorType(given.list_size)
+        fits = given.list_size > 0 and not convert(values, vector).reasons
+        return InferredColumn(vector, values) if fits else None
     if pa.types.is_list(given) and given.value_type in _BY_ARROW:
-        item = _BY_ARROW[given.value_type]
-        assert isinstance(item, ScalarType)
-        if not values.flatten().null_count:
-            return InferredColumn(ListType(item.scalar), values.cast(pa.list_(arrow_type(item))))
+        return _from_lists(values)
     if pa.types.is_decimal(given):
         return InferredColumn(F64, values.cast(pa.float64()), "decimal numbers became F64")
-    texts = [None if each is None else json.dumps(each, default=str) for each in values.to_pylist()]
-    return InferredColumn(STRING, pa.array(texts, pa.utf8()), "kept as JSON text")
+    return None
+
+
+def _from_lists(values: pa.Array) -> InferredColumn | None:
+    item = _BY_ARROW[values.type.value_type]
+    assert isinstance(item, ScalarType)
+    if values.flatten().null_count:
+        return None
+    if item == DATE and convert(values.flatten(), DATE).reasons:
+        texts = replace_items(values, _time_texts(values.flatten()), pa.list_(pa.utf8()))
+        return InferredColumn(ListType(STRING.scalar), texts, _FAR)
+    return InferredColumn(ListType(item.scalar), values.cast(pa.list_(arrow_type(item))))
+
+
+def _time_texts(values: pa.Array) -> pa.Array:
+    """Return days or times as texts; those of Arrow have a wrong year beyond 32767."""
+    is_day = pa.types.is_date32(values.type)
+    unit = "D" if is_day else values.type.unit
+    ticks = values.cast(pa.int32() if is_day else pa.int64()).fill_null(0).cast(pa.int64())
+    times = ticks.to_numpy(zero_copy_only=False).view(f"datetime64[{unit}]")
+    texts = np.datetime_as_string(times, timezone="naive" if is_day else "UTC")
+    return pa.array(texts.tolist(), pa.utf8(), mask=np.asarray(values.is_null()))
 
 
 def _from_times(values: pa.Array) -> InferredColumn:

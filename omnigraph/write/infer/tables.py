@@ -14,9 +14,11 @@ from omnigraph.data.values.soundness import check_sound_table
 from omnigraph.errors import InputError, UnreadableError
 from omnigraph.frozen import dataclass
 from omnigraph.write.load.sources.files import LONGEST_LINE, refuse_encoding
+from omnigraph.write.load.sources.records import JSON_SPACE, RecordObject
 from omnigraph.write.load.sources.rows import is_network
 from omnigraph.write.load.sources.spool import is_frame, to_stream
 
+_JSON_SPACE = JSON_SPACE.decode()
 FILE_ENDINGS = (".csv", ".parquet", ".jsonl", ".ndjson", ".json", ".graphml")
 
 
@@ -30,7 +32,7 @@ class GivenTable:
     name: str
     rows: pa.Table
     is_text: bool = False
-    ends: tuple[str, str] | None = None
+    ends: "tuple[GivenTable, GivenTable] | None" = None
 
 
 def tables_of(data: object) -> list[GivenTable]:
@@ -121,7 +123,7 @@ def _json(path: Path) -> Iterator[GivenTable]:
     """Yield the tables of JSON: a list of objects, lists by name, lines of objects or records."""
     text = path.read_text(encoding="utf-8-sig")
     try:
-        found = json.loads(text)
+        found = _decoded(text, str(path))
     except (ValueError, RecursionError):
         found = list(_lines(path, text))
     if isinstance(found, Mapping) and found and all(isinstance(e, list) for e in found.values()):
@@ -136,12 +138,25 @@ def _json(path: Path) -> Iterator[GivenTable]:
 
 
 def _lines(path: Path, text: str) -> Iterator[object]:
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and not line.lstrip().startswith("//"):
+    for number, line in enumerate(text.split("\n"), 1):
+        begin = line.lstrip(_JSON_SPACE)
+        if begin and not begin.startswith("//"):
             try:
-                yield json.loads(line)
+                yield _decoded(line, f"{path}:{number}")
             except (ValueError, RecursionError) as bad:
                 raise UnreadableError(f"{path}:{number} is not JSON: {bad}") from None
+
+
+def _decoded(text: str, place: str) -> object:
+    """Return a JSON value; raise UnreadableError for an object with two fields of one name."""
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = RecordObject.of(pairs)
+        for name in found.repeated:
+            raise UnreadableError(f"{place}: {name!r} is given twice in one object")
+        return found
+
+    return json.loads(text, object_pairs_hook=once)
 
 
 def _is_record(row: object) -> bool:
@@ -236,19 +251,30 @@ def _network(graph: Any) -> Iterator[GivenTable]:  # noqa: ANN401 - networkx
         row = dict(values)
         own, name = node if isinstance(node, tuple) and len(node) == 2 else (None, node)
         kinds[node] = str(own or row.pop("type", None) or row.pop("label", None) or "Node")
-        nodes.setdefault(kinds[node], []).append({"id": str(name), **row})
-    for kind, rows in nodes.items():
-        yield GivenTable(kind, _from_rows(kind, rows))
+        nodes.setdefault(kinds[node], []).append(_beside({"id": str(name)}, row))
+    tables = {kind: GivenTable(kind, _from_rows(kind, rows)) for kind, rows in nodes.items()}
+    yield from tables.values()
     edges: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for source, target, values in graph.edges(data=True):
         row = dict(values)
         name = str(row.pop("type", None) or row.pop("label", None) or "Edge")
         ends = {"from": _name(source), "to": _name(target)}
-        edges.setdefault((name, kinds[source], kinds[target]), []).append({**ends, **row})
+        edges.setdefault((name, kinds[source], kinds[target]), []).append(_beside(ends, row))
     names = [name for name, _, _ in edges]
     for (name, source, target), rows in edges.items():
         own = name if names.count(name) == 1 else f"{source}{name}{target}"
-        yield GivenTable(own, _from_rows(own, rows), ends=(source, target))
+        yield GivenTable(own, _from_rows(own, rows), ends=(tables[source], tables[target]))
+
+
+def _beside(own: Mapping[str, Any], attributes: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return what a node or edge is called, with its attributes, of which some get other names."""
+    found = dict(own)
+    for given, value in attributes.items():
+        name = given
+        while str(name).lower() in own or name in found:
+            name = f"p_{name}"
+        found[name] = value
+    return found
 
 
 def _name(node: object) -> str:
