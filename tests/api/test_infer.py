@@ -5,6 +5,7 @@ import json
 from datetime import UTC
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, NoReturn
 
 import networkx
 import pandas as pd
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omnigraph.api.branch import Branch
 from omnigraph.api.graph import init
 from omnigraph.api.graph import open as open_graph
 from omnigraph.cli.main import omnigraph
@@ -255,6 +257,142 @@ def test_values_of_python_that_arrow_does_not_mix_are_texts_and_nat_is_null() ->
     assert "b: DateTime?" in schema
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([10**20, 10**20 + 1], "String"),
+        ([2**64 - 1, -1], "String"),
+        ([2**64 - 1, 0], "U64"),
+        ([2**53 + 1, 0.5], "String"),
+        ([10**22, 0.5], "F64"),
+    ],
+)
+def test_whole_numbers_that_no_type_holds_exactly_are_text(
+    tmp_path: Path, values: list[object], kind: str
+) -> None:
+    (tmp_path / "things.csv").write_text("".join(f"{each}\n" for each in ["n", *values]))
+
+    found = infer(tmp_path / "things.csv")
+
+    assert f"  n: {kind}" in found.schema
+    assert any("kept as text" in note for note in found.notes) is (kind == "String")
+    assert loads(tmp_path, found) == {"Thing": 2}
+
+
+@pytest.mark.parametrize("name", ["t", "Города"])
+def test_edges_lead_to_the_type_whose_ids_they_name_whatever_another_is_called(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / f"{name}.csv").write_text("name\na\nb\n")
+    (tmp_path / "people.csv").write_text("name\nx\ny\n")
+    (tmp_path / "knows.csv").write_text("from,to\nx,y\n")
+
+    found = infer(tmp_path)
+
+    assert "edge Knows: Person -> Person" in found.schema
+    assert loads(tmp_path, found) == {"Person": 2, "T": 2, "Knows": 1}
+
+
+def test_nodes_and_edges_of_a_network_keep_their_names_beside_attributes_called_alike(
+    tmp_path: Path,
+) -> None:
+    network = networkx.DiGraph()
+    network.add_node("a", type="people", id="z", p_id="y")
+    network.add_node("b", type="person", ID="z")
+    network.add_node("c", type="person")
+    network.add_edge("b", "c", type="Knows", source="a", **{"from": "a"})
+
+    found = infer(network)
+
+    assert "edge Knows: Person2 -> Person2" in found.schema
+    assert loads(tmp_path, found) == {"Person": 1, "Person2": 2, "Knows": 1}
+    assert found.frames["Person"].to_pylist() == [{"id": "a", "p_id": "z", "p_p_id": "y"}]
+    assert found.frames["Person2"]["p_ID"].to_pylist() == ["z", None]
+    ends = {"from": "b", "to": "c"}
+    assert found.frames["Knows"].to_pylist() == [{**ends, "p_from": "a", "p_source": "a"}]
+
+
+def test_networks_of_several_files_are_apart(tmp_path: Path) -> None:
+    for number in (2, 3):
+        path = networkx.path_graph(number, networkx.DiGraph)
+        networkx.write_graphml(path, tmp_path / f"{number}.graphml")
+
+    found = infer(tmp_path)
+
+    assert "edge Edge: Node -> Node\n" in found.schema
+    assert "edge Edge2: Node2 -> Node2\n" in found.schema
+    assert loads(tmp_path, found) == {"Node": 2, "Node2": 3, "Edge": 1, "Edge2": 2}
+
+
+def test_a_table_whose_ends_are_nowhere_is_a_node_type_of_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "things.csv").write_text("name\na\nb\n")
+    (tmp_path / "thing.csv").write_text("from,to\nq,z\n")
+
+    assert loads(tmp_path, infer(tmp_path)) == {"Thing": 2, "Thing2": 1}
+
+
+def test_the_key_stays_with_its_column_when_another_is_called_alike(tmp_path: Path) -> None:
+    (tmp_path / "things.csv").write_text("Name,name\na,q\nb,q\n")
+
+    found = infer(tmp_path)
+
+    assert found.schema == "node Thing {\n  name: String @key\n  name_2: String\n}\n"
+    assert loads(tmp_path, found) == {"Thing": 2}
+
+
+def _fixed(rows: list[list[float | None]], size: int) -> pa.Array:
+    return pa.array(rows, pa.list_(pa.float64(), size))
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (_fixed([[1.0, float("nan")]], 2), "[1.0, NaN]"),
+        (_fixed([[1.0, None]], 2), "[1.0, null]"),
+        (_fixed([[1.0, 1e300]], 2), "[1.0, 1e+300]"),
+        (_fixed([[]], 0), "[]"),
+        (pa.array([20_000_000], pa.int32()).view(pa.date32()), "56728-02-22"),
+        (pa.array([[20_000_000]], pa.list_(pa.date32())), ["56728-02-22"]),
+        (pa.array([1 << 40], pa.timestamp("s", "Asia/Tokyo")), "36812-02-20T00:36:16Z"),
+        (pa.array([1 << 40], pa.timestamp("s")), "36812-02-20T00:36:16Z"),
+    ],
+)
+def test_vectors_and_times_that_no_property_holds_are_text(
+    tmp_path: Path, values: pa.Array, text: object
+) -> None:
+    found = infer({"Thing": pa.table({"name": ["a"], "value": values})})
+
+    assert f"value: {'[String]' if isinstance(text, list) else 'String'}\n" in found.schema
+    assert found.frames["Thing"]["value"].to_pylist() == [text]
+    assert loads(tmp_path, found) == {"Thing": 1}
+
+
+def test_a_date_of_milliseconds_keeps_its_time(tmp_path: Path) -> None:
+    milliseconds = pa.array([1_000, None], pa.int64()).view(pa.date64())
+
+    found = infer({"Thing": pa.table({"name": ["a", "b"], "at": milliseconds})})
+
+    assert found.frames["Thing"]["at"].to_pylist()[0].second == 1
+    assert "at: DateTime?" in found.schema
+    assert loads(tmp_path, found) == {"Thing": 2}
+
+
+def test_lines_end_at_a_newline_and_nowhere_else(tmp_path: Path) -> None:
+    texts = [f"a{each}b" for each in "\u2028\u2029\x85\x1c"]
+    lines = [json.dumps({"name": each}, ensure_ascii=False) for each in texts]
+    (tmp_path / "notes.jsonl").write_bytes("\r\n".join(lines).encode())
+
+    assert infer(tmp_path).frames["Note"]["name"].to_pylist() == texts
+
+
+@pytest.mark.parametrize("text", ['{"v": 1, "v": 2}', '{"v": 1}\n{"v": 1, "v": 2}', '{"v": [1]}'])
+def test_a_field_that_is_given_twice_is_no_row(tmp_path: Path, text: str) -> None:
+    (tmp_path / "notes.jsonl").write_text(text.replace("[1]", '{"v": 1, "v": 2}'))
+
+    with pytest.raises(UnreadableError, match="'v' is given twice"):
+        infer(tmp_path / "notes.jsonl")
+
+
 def test_import_shows_the_schema_and_makes_the_graph_when_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,3 +409,48 @@ def test_import_shows_the_schema_and_makes_the_graph_when_told(
     document = json.loads(made.stdout)
     assert document["rows"] == {"Person": 10}
     assert open_graph("g.omni").branch().commit.id == document["commit"]
+
+
+def test_an_import_that_cannot_be_loaded_leaves_no_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nodes").mkdir()
+    (tmp_path / "nodes/people.csv").write_text(PEOPLE)
+    load = Branch.load
+
+    def fail(branch: Branch, *given: Any, **how: Any) -> NoReturn:
+        load(branch, *given, **how, dry_run=True)
+        raise InputError("the rows do not fit")
+
+    for place in (".", "new/g.omni"):
+        before = sorted(tmp_path.rglob("*"))
+        with monkeypatch.context() as patched:
+            patched.setattr(Branch, "load", fail)
+            told = CliRunner().invoke(omnigraph, ["import", "nodes", place, "--yes"])
+        assert "the rows do not fit" in told.output
+        left = set(tmp_path.rglob("*")) - set(before)
+        assert left <= {tmp_path / "new"}
+
+        again = CliRunner().invoke(omnigraph, ["import", "nodes", place, "--yes"])
+        assert again.exit_code == 0, again.output
+
+
+def test_an_import_leaves_a_graph_that_was_there_or_has_a_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text(PEOPLE)
+    load = Branch.load
+
+    def fail(branch: Branch, *given: Any, **how: Any) -> NoReturn:
+        load(branch, *given, **how)
+        raise InputError("the connection is gone")
+
+    for reason in ("the connection is gone", "there is a graph"):
+        with monkeypatch.context() as patched:
+            patched.setattr(Branch, "load", fail)
+            told = CliRunner().invoke(omnigraph, ["import", "people.csv", "g.omni", "--yes"])
+
+        assert reason in told.output
+        assert open_graph("g.omni").snapshot().table("node:Person").count() == 10
