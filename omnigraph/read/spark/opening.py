@@ -23,9 +23,15 @@ _DIVIDED = {
 _WITHOUT_CODE = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 # Whole-stage code holds in memory all the rows that a chain of joins makes of one row.
 _WHOLE_STAGE = "spark.sql.codegen.wholeStage"
+# Also what is usual, where a user who has set it otherwise would get other rows, or none.
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
+    "spark.sql.legacy.followThreeValuedLogicInArrayExists": "true",
+    "spark.sql.retainGroupColumns": "true",
+    # A copy that is gone or damaged has to fail, so that the table is read instead.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
     _WHOLE_STAGE: "false",
     # Filters go to Parquet as days and moments of one calendar, not as java.sql.Date.
     "spark.sql.datetime.java8API.enabled": "true",
