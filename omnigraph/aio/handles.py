@@ -906,9 +906,12 @@ class AsyncGraph(Handle[Graph]):
             self._calls,
         )
 
-    async def delete_branch(self, name: str) -> None:
-        """Remove a branch; raises InputError for one to which a run is to be published."""
-        await self._calls.run(self._handle.delete_branch, name)
+    async def delete_branch(self, name: str, *, expect: str | None = None) -> None:
+        """Remove a branch; raises InputError for one to which a run is to be published.
+
+        With `expect`, the branch has to stand at this commit, else HeadMovedError.
+        """
+        await self._calls.run(self._handle.delete_branch, name, expect=expect)
 
     async def rename_branch(self, name: str, new_name: str) -> None:
         """Rename a branch; raises InputError for one to which a run is to be published."""

@@ -120,9 +120,10 @@ class Client(Closing):
             return answer.content
         return cast(Mapping[str, Json], _json(answer))
 
-    def delete(self, path: str, *, key: str | None = None) -> Json:
+    def delete(self, path: str, *, key: str | None = None, **query: Field) -> Json:
         """Remove what a path names."""
-        return _json(self._send("DELETE", path, headers=_keyed(key), writes=True))
+        headers = _keyed(key)
+        return _json(self._send("DELETE", path, query=query, headers=headers, writes=True))
 
     def upload(
         self,

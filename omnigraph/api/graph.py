@@ -294,9 +294,12 @@ class Graph(Closing):
         self.backend.run(operations.branches.CreateBranch(name=name, base=place_of(source)))
         return self.branch(name)
 
-    def delete_branch(self, name: str) -> None:
-        """Remove a branch; raises InputError for one to which a run is to be published."""
-        self.backend.run(operations.branches.DeleteBranch(branch=name))
+    def delete_branch(self, name: str, *, expect: str | None = None) -> None:
+        """Remove a branch; raises InputError for one to which a run is to be published.
+
+        With `expect`, the branch has to stand at this commit, else HeadMovedError.
+        """
+        self.backend.run(operations.branches.DeleteBranch(branch=name, expect=expect))
 
     def rename_branch(self, name: str, new_name: str) -> None:
         """Rename a branch; raises InputError for one to which a run is to be published."""

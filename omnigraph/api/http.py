@@ -132,7 +132,7 @@ class HttpBackend:
         if request.method == "GET":
             found = self.client.get(request.path, **request.query)
         elif request.method == "DELETE":
-            found = self.client.delete(request.path, key=key)
+            found = self.client.delete(request.path, key=key, **request.query)
         elif operation.writes:
             found = self.client.post(request.path, request.body, key=key, source=source)
         else:

@@ -25,7 +25,7 @@ from omnigraph.versioning.names import (
     no_place,
     normalize_name,
 )
-from omnigraph.versioning.publish import sync_flip
+from omnigraph.versioning.publish import head_moved, sync_flip
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.turns.flip_turn import flip_turn
 from omnigraph.versioning.ulid import is_ulid
@@ -61,18 +61,31 @@ def create_system_branch(repository: Repository, name: str, source: str = MAIN) 
     return _create(repository, normalize_name(name), source)
 
 
-def delete_branch(repository: Repository, name: str) -> None:
-    """Delete a branch; its commits can still be read by their ids."""
+def delete_branch(repository: Repository, name: str, expect: str | None = None) -> None:
+    """Delete a branch; its commits can still be read by their ids.
+
+    With `expect`, the branch has to stand at this commit, else HeadMovedError.
+    """
     given = normalize_name(name)
     _refuse_fixed(given, "deleted")
-    _delete(repository, given)
+
+    def check(head: Head) -> None:
+        if expect is not None and head.commit != expect:
+            raise head_moved(given, expect, head.commit)
+
+    _delete(repository, given, check)
 
 
 def delete_system_branch(repository: Repository, name: str, commit_id: str | None = None) -> None:
     """Delete a system branch; with `commit_id`, only if it stands at that commit."""
     if not is_system(name):
         raise BranchNameError(f"'{name}' is not the name of a system branch")
-    _delete(repository, name, commit_id)
+
+    def check(head: Head) -> None:
+        if commit_id is not None and head.commit != commit_id:
+            raise BranchNotFoundError(f"no branch '{name}' at {commit_id}")
+
+    _delete(repository, name, check)
 
 
 def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
@@ -92,11 +105,12 @@ def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
     return made
 
 
-def _delete(repository: Repository, name: str, commit_id: str | None = None) -> None:
+def _delete(repository: Repository, name: str, check: Callable[[Head], None]) -> None:
+    """Delete a branch for whose head `check` raises nothing; the flip is refused if it moved."""
+
     def updates(at: Table) -> Mapping[str, Head | None]:
         head = repository.manifest.head(name, at)
-        if commit_id is not None and head.commit != commit_id:
-            raise BranchNotFoundError(f"no branch '{name}' at {commit_id}")
+        check(head)
         here = repository.manifest.standing_at(head.commit, at)
         others = {other.name: other for other in here if other.name != head.name}
         if not others:
@@ -149,7 +163,7 @@ def _was_cleaned(repository: Repository, name: str, made: Head) -> bool:
         try:
             repository.refuse_cleaned(made.commit, repository.manifest.newest())
         except CommitCleanedError:
-            _delete(repository, name)
+            _delete(repository, name, lambda _: None)
             return True
         return False
 

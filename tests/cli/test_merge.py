@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
+from omnigraph.merge.outcome import Merge
 from tests.cli.scene import Run
 from tests.templates import copied_graph, fresh_graph
 
@@ -487,6 +489,39 @@ def test_a_merged_branch_can_be_removed_at_once(graph: Graph, run: Run) -> None:
 
     assert done.stdout.splitlines()[-1] == "removed branch draft"
     assert open_graph(graph.uri).branches() == ["main"]
+
+
+@pytest.mark.parametrize("fresh", [True, False], ids=["merged", "up to date"])
+def test_a_merged_branch_that_moved_is_kept_and_the_merge_is_told(
+    graph: Graph, run: Run, monkeypatch: pytest.MonkeyPatch, fresh: bool
+) -> None:
+    change(graph, "draft", "adam", set_age("ann", 31))
+    if not fresh:
+        graph.merge("draft", "main")
+    merge = Branch.merge
+
+    def merge_and_move(self: Branch, *given: Any, **named: Any) -> Merge:
+        done = merge(self, *given, **named)
+        change(graph, "draft", "adam", 'insert Person { name: "late" }')
+        return done
+
+    monkeypatch.setattr(Branch, "merge", merge_and_move)
+    done = run("branch", "merge", "draft", "g.omni", "--delete-branch", "--json")
+
+    assert done.exit_code == 3
+    assert answered(done)["outcome"] == ("fast_forward" if fresh else "already_up_to_date")
+    assert answered(done)["branch_deleted"] is False
+    assert done.stderr.startswith("kept branch draft, which moved behind the merge: 'draft' stands")
+    assert people(graph)["ann"] == (31, None)
+    assert "late" in people(graph, "draft")
+
+
+def test_a_branch_is_deleted_where_it_is_expected_to_stand(graph: Graph, run: Run) -> None:
+    seen = graph.branch("draft").commit.id
+    change(graph, "draft", "adam", set_age("ann", 31))
+    assert run("branch", "delete", "draft", "g.omni", "--expect", seen).exit_code == 3
+    now = open_graph(graph.uri).branch("draft").commit.id
+    assert run("branch", "delete", "draft", "g.omni", "--expect", now).exit_code == 0
 
 
 def test_a_merge_is_not_denied_when_its_branch_cannot_be_removed(graph: Graph, run: Run) -> None:

@@ -189,6 +189,15 @@ add("a name that is none", lambda g, _: g.create_branch("a..b"))
 add("a branch of nothing", lambda g, _: g.create_branch("b", "nothing"))
 add("rename a branch", lambda g, _: (g.rename_branch("review/ünï-1", "review/2"), g.branches()))
 add("delete a branch", lambda g, _: (g.delete_branch("review/2"), g.branches()))
+add(
+    "delete a branch where it is expected",
+    lambda g, _: (g.create_branch("moved"), g.delete_branch("moved", expect=head(g)), g.branches()),
+)
+add(
+    "delete a branch that moved",
+    lambda g, _: (g.create_branch("moved"), g.delete_branch("moved", expect="0" * 26)),
+)
+add("delete that branch", lambda g, _: (g.branches(), g.delete_branch("moved")))
 add("delete no branch", lambda g, _: g.delete_branch("review/2"))
 add("delete main", lambda g, _: g.delete_branch("main"))
 add("create a tag", lambda g, _: (g.create_tag("v1"), g.tags()))

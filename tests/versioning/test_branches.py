@@ -12,6 +12,7 @@ from omnigraph.errors import (
     BranchNameError,
     BranchNotFoundError,
     CommitNotFoundError,
+    HeadMovedError,
     ReadOnlyError,
 )
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
@@ -173,6 +174,21 @@ def test_two_deletes_at_once_of_the_only_names_of_a_commit_do_not_lose_it(
     assert graph.commit(commit.id) == commit
     assert ages(open_graph(graph.uri, durable=False), commit.id) == {"ada": 2}
     assert graph.fsck().findings == ()
+
+
+def test_a_branch_is_deleted_only_where_it_is_expected_to_stand(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.create_branch("draft")
+    seen = graph.snapshot("draft").commit.id
+    before_flip(monkeypatch, lambda: set_age(graph, 2, "draft"))
+
+    with pytest.raises(HeadMovedError, match=f"'draft' stands at .*, not at {seen}"):
+        graph.delete_branch("draft", expect=seen)
+
+    assert ages(graph, "draft") == {"ada": 2}
+    graph.delete_branch("draft", expect=graph.snapshot("draft").commit.id)
+    assert graph.branches() == ["main"]
 
 
 def test_a_rename_beside_a_delete_of_the_other_name_of_a_commit_does_not_lose_it(

@@ -83,7 +83,7 @@ def delete_branch(access: Access, operation: DeleteBranch, _: CallOptions) -> No
             raise
         message = f"a run is to be published to '{operation.branch}'"
         raise InputError(message, hint=refused.hint) from None
-    branches.delete_branch(access.repository, operation.branch)
+    branches.delete_branch(access.repository, operation.branch, operation.expect)
     with unknown_outcome(f"'{operation.branch}' was deleted, but not its review", _LOOK):
         reviews.drop(access.repository, reviews.left_over(access.repository, operation.branch))
 

@@ -161,7 +161,7 @@ class CreateBranch(Operation[None], frozen=True, kw_only=True):
 
 
 class DeleteBranch(Operation[None], frozen=True, kw_only=True):
-    """Remove a branch."""
+    """Remove a branch; with `expect`, only where it stands at this commit."""
 
     endpoint = delete(
         "/branches/{branch:path}", "delete_branch", Action.BRANCH_DELETE, BranchNamedShape
@@ -169,6 +169,7 @@ class DeleteBranch(Operation[None], frozen=True, kw_only=True):
     settled_by = (BranchNotFoundError,)
 
     branch: str
+    expect: Key | None = None
 
     def answer(self, result: None, backend: Backend) -> dict[str, Json]:
         return {"uri": backend.uri, "name": self.branch}

@@ -107,13 +107,14 @@ def create(session: Session, name: str, source: str | None) -> None:
 
 @branch.command()
 @click.argument("name", shell_complete=completing.branches)
+@click.option("--expect", metavar="COMMIT", help="Only if the branch still stands there.")
 @yes_option
 @graph_options
-def delete(session: Session, name: str, yes: bool) -> None:
+def delete(session: Session, name: str, expect: str | None, yes: bool) -> None:
     """Delete the branch NAME."""
     session.confirm(f"deleting branch {name}", yes=yes)
     graph = session.graph(writing=True)
-    graph.delete_branch(name)
+    graph.delete_branch(name, expect=expect)
     session.show({"uri": graph.uri, "name": name}, f"deleted branch {name}")
 
 

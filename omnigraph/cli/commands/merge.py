@@ -23,6 +23,7 @@ from omnigraph.cli.spark import engine_option, spark_options
 from omnigraph.errors import (
     BranchNameError,
     BranchNotFoundError,
+    HeadMovedError,
     InputError,
     MergeConflictsError,
     conflict_lines,
@@ -159,8 +160,9 @@ def merge(
     """Merge the branch SOURCE into another.
 
     Different properties of one row are merged. All conflicts are reported together, and then
-    nothing is changed; a preview that finds any ends with exit code 3 as well. `omnigraph diff
-    main...SOURCE` shows the rows that it would bring.
+    nothing is changed; a preview that finds any ends with exit code 3 as well, and so does a merge
+    with --delete-branch of a branch that got another commit meanwhile, which is kept. `omnigraph
+    diff main...SOURCE` shows the rows that it would bring.
     """
     from omnigraph.cli.progress import shown_progress
 
@@ -179,8 +181,9 @@ def merge(
     found: Document = done.to_json()
     if write_resolutions is not None:
         _write_choices(write_resolutions, choices, found)
+    kept = _remove_merged(graph, source, done) if delete_branch else None
     if delete_branch:
-        _remove_merged(graph, source, done)
+        found["branch_deleted"] = kept is None
     if session.as_json:
         session.show(found)
     else:
@@ -190,20 +193,33 @@ def merge(
         if write_resolutions is not None:
             about = {**how, "into": into, "resolutions": write_resolutions}
             click.echo(_next_step(session, source, about, found))
-        if delete_branch:
+        if delete_branch and kept is None:
             click.echo(f"removed branch {source}")
-    if found["merge_conflicts"]:
+    if kept is not None:
+        click.echo(f"kept branch {source}, which moved behind the merge: {kept.message}", err=True)
+    if found["merge_conflicts"] or kept is not None:
         click.get_current_context().exit(_CONFLICT)
 
 
-def _remove_merged(graph: "Graph", source: str, done: "Merge") -> None:
-    """Remove a branch that was merged; an error does not deny the merge."""
+def _remove_merged(graph: "Graph", source: str, done: "Merge") -> HeadMovedError | None:
+    """Remove a branch that stands where it was merged, or else return that it does not.
+
+    No error denies the merge.
+    """
     if done.commit is None:
-        graph.delete_branch(source)
-        return
+        return _remove_at(graph, source, done.theirs.id)
     told = f"'{source}' was merged by commit {done.commit.id}, but not removed"
     with unknown_outcome(told, "remove it by `omnigraph branch delete`"):
-        graph.delete_branch(source)
+        return _remove_at(graph, source, done.theirs.id)
+
+
+def _remove_at(graph: "Graph", name: str, commit_id: str) -> HeadMovedError | None:
+    """Remove a branch that stands at a commit; return the error of one that does not."""
+    try:
+        graph.delete_branch(name, expect=commit_id)
+    except HeadMovedError as moved:
+        return moved
+    return None
 
 
 @click.command()
