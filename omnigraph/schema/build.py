@@ -238,6 +238,7 @@ class _Builder:
     ) -> list[tuple[Interface, Span]]:
         """Add the properties of each interface; return the interfaces with their spans."""
         found: dict[str, tuple[Interface, Span]] = {}
+        declared = {*members}
         taken = {member.property.identity for member in members.values()}
         taken |= {item.identity for item in (*old.values(), *had)}
         for name in declaration.implements:
@@ -253,6 +254,8 @@ class _Builder:
                 found[name.text] = (interface, name.span)
                 for inherited in interface.properties.values():
                     self._inherit(inherited, name, members, _Before(old, had, taken))
+        owners = {name: each.name for each, _ in found.values() for name in each.properties}
+        self._check_inherited_renames(members, declared, owners)
         return list(found.values())
 
     def _inherit(
@@ -263,9 +266,6 @@ class _Builder:
         before: "_Before",
     ) -> None:
         own = members.get(inherited.name)
-        if inherited.renamed_from in members:
-            message = f"{interface.text} renames '{inherited.renamed_from}', which is declared here"
-            self.problems.report(Code.BAD_RENAME, members[inherited.renamed_from].span, message)
         if own is None:
             added = before.identified(inherited)
             members[added.name] = _DeclaredProperty(added, Notes(embed=added.embed), interface.span)
@@ -274,7 +274,38 @@ class _Builder:
             message = f"'{inherited.name}' must be {wanted}, as {interface.text} declares it"
             self.problems.report(Code.INTERFACE_MISMATCH, own.span, message)
         else:
-            members[inherited.name] = replace(own, property=_complete(own, inherited))
+            complete = _complete(own, inherited)
+            if own.property.renamed_from is None and inherited.renamed_from in before.old:
+                complete = before.identified(complete)
+            members[inherited.name] = replace(own, property=complete)
+
+    def _check_inherited_renames(
+        self,
+        members: Mapping[str, _DeclaredProperty],
+        declared: Collection[str],
+        owners: Mapping[str, str],
+    ) -> None:
+        """Report a name that is renamed and still there, or renamed twice, by an interface.
+
+        `owners` are the interfaces of properties. Those `declared` by the type itself were compared
+        with each other before.
+        """
+        first: dict[str, _DeclaredProperty] = {}
+        for name, member in members.items():
+            old, own = member.property.renamed_from, member.notes.renamed_from
+            if old is None:
+                continue
+            earlier = first.setdefault(old, member)
+            if old in members and own is not None and old not in declared:
+                message = f"cannot rename from '{old}', which {owners[old]} declares"
+                hint = f"remove the @rename_from of '{name}' if that rename has been applied"
+                self.problems.report(Code.BAD_RENAME, own.span, message, hint)
+            elif old in members and own is None:
+                message = f"{owners[name]} renames '{old}', which is declared here"
+                self.problems.report(Code.BAD_RENAME, members[old].span, message)
+            elif earlier is not member and (own is None or earlier.notes.renamed_from is None):
+                message = f"'{old}' is renamed twice"
+                self.problems.report(Code.BAD_RENAME, (own or member).span, message)
 
     def _members(
         self,
