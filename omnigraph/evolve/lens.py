@@ -26,13 +26,15 @@ class Lens:
     Properties are matched by identity: a renamed one has its new name, a new one has the value that
     applying the schema would store, and a dropped one is not shown. `sources` are the columns to
     read for those wanted, or None when the table has exactly these. `past` has the values of
-    properties that were dropped before. Without a table there are no rows.
+    properties that were dropped before. `batches` leaves out the ids in `hidden`. Without a table
+    there are no rows.
     """
 
     stored: StoredType
     table: Table | None
     sources: Mapping[str, str] | None = None
     past: Mapping[str, PastColumn] = field(default_factory=dict, kw_only=True)
+    hidden: pa.Array | None = field(default=None, kw_only=True, repr=False)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -69,7 +71,8 @@ class Lens:
         sources = map(self._source, dict.fromkeys([*wanted, *texts]))
         read = [source for source in sources if source is not None]
         schema = pa.schema([self.schema.field(name) for name in wanted])
-        for batch in batches_where(self.table, read, None):
+        for found in batches_where(self.table, read, None):
+            batch = found if self.hidden is None else _without(found, self.hidden)
             columns = [self._column(batch, name) for name in wanted]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -141,6 +144,10 @@ def _shown(own: StoredType, table: Table, stored: StoredType, past: Past | None)
     }
     values = {} if past is None else past_columns(past, own, stored)
     return Lens(stored, table, sources, past=values)
+
+
+def _without(rows: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
+    return rows.filter(pc.invert(pc.is_in(rows["id"], value_set=ids)))
 
 
 def past_columns(past: Past, own: StoredType, stored: StoredType) -> dict[str, PastColumn]:

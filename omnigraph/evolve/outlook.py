@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -53,12 +54,16 @@ class Outlook:
                     yield stored, item
 
     def rows(self, stored: StoredType) -> Lens:
-        """Return the rows of a type; of one that comes back, also edges that lead nowhere now."""
-        return lens(self.snapshot, stored, self.past)
+        """Return the rows of a type; if it comes back, without edges that lead nowhere now."""
+        found, gone = lens(self.snapshot, stored, self.past), self.dangling(stored)
+        return replace(found, hidden=gone) if len(gone) else found
 
     def batches(self, stored: StoredType, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield some columns of the rows of a type, with their ids, batch by batch."""
-        for batch in self.rows(stored).batches(names):
+        yield from self._batches(self.rows(stored), names)
+
+    def _batches(self, rows: Lens, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for batch in rows.batches(names):
             self.deadline.check()
             yield batch
 
@@ -73,8 +78,9 @@ class Outlook:
     def dangling(self, stored: StoredType) -> pa.Array:
         """Return the ids of edges that come back although a node at an end was deleted since."""
         found = [pa.array([], pa.utf8())]
-        if isinstance(stored, EdgeType):
-            found += [batch["id"].filter(gone) for batch, gone in self._returning(stored)]
+        edge = self.catalog.by_identity.get(stored.identity)
+        if isinstance(edge, EdgeType):
+            found += [batch["id"].filter(gone) for batch, gone in self._returning(edge)]
         return pa.concat_arrays(found)
 
     def leaving(self, edge: EdgeType) -> Counter[str]:
@@ -89,7 +95,7 @@ class Outlook:
         if edge.identity in self.snapshot.commit.tables or not self.past.table(edge.identity):
             return
         sources, targets = (self._ids(each) for each in (edge.source, edge.target))
-        for batch in self.batches(edge, ["src", "dst"]):
+        for batch in self._batches(lens(self.snapshot, edge, self.past), ["src", "dst"]):
             starts = pc.is_in(batch["src"], value_set=sources)
             yield batch, pc.invert(pc.and_(starts, pc.is_in(batch["dst"], value_set=targets)))
 

@@ -11,10 +11,11 @@ from omnigraph.errors import HeadMovedError
 from omnigraph.evolve import migrate
 from omnigraph.evolve.migrate import migrate_tables
 from omnigraph.versioning.commit import TableState
-from tests.evolution.test_drops import NO_AGE, NO_CITY, PERSON, change, dropped
+from tests.evolution.test_drops import NO_AGE, NO_CITY, PERSON, change, dropped, effects
 from tests.evolution.town import PEOPLE, SCHEMA, edited, rows
 
 NO_LIVES = edited(("edge Lives: Person -> City @card(0..1) { since: I32? }\n", ""))
+BARE = "node P { slug: String @key }\n"
 KINDS = {
     "tags": "[String]?",
     "days": "[Date]?",
@@ -165,3 +166,33 @@ def test_a_writer_in_between_is_seen(
         assert {row["dst"] for row in rows(graph, "edge:Lives")} == {"bonn"}
     else:
         assert done.plan.steps[0].rows_hidden == 3
+
+
+@pytest.fixture
+def thinned(tmp_path: Path) -> Graph:
+    """Two edges with the same text, of which the type is dropped and one has no source any more."""
+    graph = init(tmp_path / "g", f"{BARE}edge E: P -> P {{ t: String? }}\n", durable=False)
+    graph.load([{"slug": each} for each in "abc"], type="P", engine="inline")
+    given = [{"from": "a", "to": "b", "t": "1"}, {"from": "c", "to": "b", "t": "1"}]
+    graph.load(given, type="E", engine="inline")
+    dropped(graph, f"{BARE}edge E: P -> P\n")
+    dropped(graph, BARE)
+    change(graph, 'delete P where slug = "c"')
+    return graph
+
+
+def test_edges_that_stay_away_are_in_the_way_of_no_new_rule(thinned: Graph) -> None:
+    ruled = f"{BARE}edge E: P -> P {{ t: String? @unique }}\n"
+
+    assert thinned.plan_schema(ruled).violation_count == 0
+    thinned.apply_schema(ruled)
+
+    assert [(row["src"], row["t"]) for row in rows(thinned, "edge:E")] == [("a", "1")]
+    assert thinned.fsck().is_sound
+
+
+def test_values_of_edges_that_stay_away_are_not_counted(thinned: Graph) -> None:
+    assert effects(thinned, f"{BARE}edge E: P -> P {{ t: String? }}\n") == [
+        ("restore edge E", "shows 1 row again"),
+        ("restore property E.t: String?", "shows 1 value again and writes one column of 1 row"),
+    ]
