@@ -52,8 +52,13 @@ class Target:
         path, digest = write_part(self.aside.store, self.aside.folder, rows)
         return StoredPart(path, digest, query)
 
-    def publish(self, parts: "Sequence[StoredPart]", operation: str | None) -> None:
-        """Check all rows and publish them as one commit; raises when something is wrong."""
+    def publish(
+        self, parts: "Sequence[StoredPart]", operation: str | None, *, always: bool = False
+    ) -> None:
+        """Check all rows and publish them as one commit; raises when something is wrong.
+
+        With `always` there is a commit of any rows, also when they change nothing.
+        """
         repository = self.options.open(read_only=False)
         target = LoadTarget(self.options.branch, repository.snapshot(self.options.branch))
         sources = [
@@ -70,6 +75,7 @@ class Target:
             "actor": self.options.get("actor"),
             "message": self.options.get("message"),
             "operation_id": operation,
+            "always": always,
         }
         if sources:
             chosen = options_of(keywords, LoadMode.APPEND)
@@ -151,7 +157,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
         if query is None:
             raise InputError("Spark does not say which streaming query this is")
         try:
-            self._target.publish(parts, f"{query}:{batchId}")
+            # The commit keeps the id. Without one, a batch that changed nothing would be written
+            # when Spark repeats it, over what others have written since.
+            self._target.publish(parts, f"{query}:{batchId}", always=True)
         except OperationReusedError:
             # The same batch of the same query, whose rows came in another order.
             pass

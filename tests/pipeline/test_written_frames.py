@@ -227,6 +227,30 @@ def test_a_batch_is_written_though_its_files_cannot_be_removed_afterwards(
     assert _numbers(graph) == [7]
 
 
+def test_a_batch_that_changed_nothing_is_not_applied_when_it_is_repeated_later(
+    people: Graph,
+) -> None:
+    from omnigraph.connector.options import SourceOptions
+    from omnigraph.connector.writing import STREAM_OPTIONS, StreamWriter, target_of
+
+    def write_batch() -> None:
+        asked = {"path": people.uri, "type": "Person", "load": "merge"}
+        target = target_of(SourceOptions.of(asked, STREAM_OPTIONS), overwrite=False)
+        ann = {"slug": "ann", "name": "ann of the north", "age": 1}
+        part = target.stored(iter([pa.RecordBatch.from_pylist([ann])]))
+        part.query = "of-a-checkpoint"
+        StreamWriter(target).commit([part], 7)
+
+    people.load(text(person("ann", 1)), mode="merge", engine="inline")
+    before = _ages(people)
+    write_batch()
+    assert _ages(people) == before
+    people.load(text(person("ann", 40)), mode="merge", engine="inline")
+    write_batch()
+
+    assert _ages(people)["ann"] == 40
+
+
 READER = """
 spark = session(SparkSettings("local[2]"))
 changes = spark.readStream.format("omnigraph").options(path={uri!r}, since={since!r}).load()
