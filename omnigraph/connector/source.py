@@ -44,8 +44,12 @@ class OmniGraphSource(DataSource):
         return FeedReader(SourceOptions.of(dict(self.options), feed.OPTIONS))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: ARG002, N802
+        if overwrite:
+            # A batch without rows would delete all of the type, or leave those that are gone.
+            hint = "overwrite the type in foreachBatch, by frame.write.mode('overwrite')"
+            raise InputError("a stream does not write in the mode complete", hint=hint)
         options = SourceOptions.of(dict(self.options), writing.STREAM_OPTIONS)
-        return StreamWriter(target_of(options, overwrite=overwrite))
+        return StreamWriter(target_of(options, overwrite=False))
 
     def _pin(self) -> PinnedType | PinnedQuery:
         """Return what is read; once pinned, the pickled source keeps it."""

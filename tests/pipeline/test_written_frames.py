@@ -251,6 +251,22 @@ def test_a_batch_that_changed_nothing_is_not_applied_when_it_is_repeated_later(
     assert _ages(people)["ann"] == 40
 
 
+def test_a_stream_that_would_replace_all_rows_by_each_batch_is_refused(
+    spark: "SparkSession", people: Graph, tmp_path: Path
+) -> None:
+    _events(tmp_path / "source", 1, 3)
+    events = spark.readStream.schema("number long, batch long").json(str(tmp_path / "source"))
+    ages = events.groupBy("batch").count().selectExpr("string(batch) slug", "string(batch) name")
+    writer = ages.writeStream.format("omnigraph").outputMode("complete")
+    places = {"path": people.uri, "checkpointLocation": str(tmp_path / "checkpoint")}
+    query = writer.options(type="Person", **places).trigger(availableNow=True).start()
+
+    told = _refusal(lambda: query.awaitTermination(200))
+
+    assert "does not write in the mode complete" in told
+    assert _ages(people) == {"ann": 1, "bob": 2}
+
+
 READER = """
 spark = session(SparkSettings("local[2]"))
 changes = spark.readStream.format("omnigraph").options(path={uri!r}, since={since!r}).load()
