@@ -10,7 +10,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import EDGE_COLUMNS, Catalog
 from omnigraph.schema.codec import IR_VERSION, catalog_json, decode_catalog
 from omnigraph.schema.compile import compile_schema
-from omnigraph.schema.migration import keep_stored_order, still_dropped
+from omnigraph.schema.migration import keep_stored_order, still_dropped, under_new_names
 from omnigraph.schema.printer import print_schema
 
 # A type or property of the stored JSON, in which identities replace names.
@@ -35,7 +35,10 @@ def combine_schemas(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
     if merger.conflicts:
         raise SchemaConflictError(merger.conflicts)
     merged = keep_stored_order(ours, _compile(_catalog(found, names)))
-    return replace(merged, dropped=still_dropped((*theirs.dropped, *ours.dropped), merged))
+    dropped = [
+        each for side in (theirs, ours) for each in under_new_names(side.dropped, side, merged)
+    ]
+    return replace(merged, dropped=still_dropped(dropped, merged))
 
 
 def _compile(catalog: Catalog) -> Catalog:

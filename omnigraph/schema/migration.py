@@ -95,23 +95,39 @@ def note_dropped(accepted: Catalog, desired: Catalog, commit: str) -> Catalog:
 
     `commit` is the last that has the accepted schema. What is there again is not noted any more.
     """
-    now = {item.identity: item for _, item in types_of(desired)}
-    names = {
-        item.name: now[item.identity].name for _, item in types_of(accepted) if item.identity in now
-    }
-    noted = [replace(each, item=_at_new_ends(each.item, names)) for each in accepted.dropped]
+    noted = [*accepted.dropped]
     noted += [
-        Dropped(item=_at_new_ends(each, names), owner=each.identity, commit=commit)
+        Dropped(item=each, owner=each.identity, commit=commit)
         for each in accepted.by_identity.values()
     ]
     # A type that is restored may come back without some of its properties.
     noted += [
         Dropped(item=item, owner=each.owner, commit=each.commit)
         for each in noted
-        if not isinstance(each.item, Property) and each.owner in now
+        if not isinstance(each.item, Property) and each.owner in desired.by_identity
         for item in each.item.properties.values()
     ]
-    return replace(desired, dropped=still_dropped(noted, desired))
+    renamed = under_new_names(noted, accepted, desired)
+    return replace(desired, dropped=still_dropped(renamed, desired))
+
+
+def under_new_names(noted: Iterable[Dropped], before: Catalog, after: Catalog) -> Iterator[Dropped]:
+    """Yield what was dropped, with the names that its ends and its text have in another schema.
+
+    Without these it would not fit what is declared there, and not come back.
+    """
+    now = {item.identity: item.name for _, item in types_of(after)}
+    names = {item.name: now.get(item.identity, item.name) for _, item in types_of(before)}
+    had = {**before.dropped_types, **before.by_identity}
+    for each in noted:
+        old, new, item = had.get(each.owner), after.by_identity.get(each.owner), each.item
+        if isinstance(item, EdgeType):
+            ends = [names.get(end, end) for end in (item.source, item.target)]
+            item = replace(item, source=ends[0], target=ends[1])
+        elif isinstance(item, Property) and item.embed is not None and old and new:
+            text = _new_name(item.embed.source, old, new)
+            item = replace(item, embed=replace(item.embed, source=text))
+        yield replace(each, item=item)
 
 
 def still_dropped(noted: Iterable[Dropped], catalog: Catalog) -> tuple[Dropped, ...]:
@@ -128,14 +144,15 @@ def still_dropped(noted: Iterable[Dropped], catalog: Catalog) -> tuple[Dropped, 
     return tuple(found.values())
 
 
-def _at_new_ends(
-    item: NodeType | EdgeType | Property, names: Mapping[str, str]
-) -> NodeType | EdgeType | Property:
-    """Return a dropped edge type between the names that its ends have now."""
-    if not isinstance(item, EdgeType):
-        return item
-    ends = [names.get(each, each) for each in (item.source, item.target)]
-    return replace(item, source=ends[0], target=ends[1])
+def _new_name(name: str, before: AnyType, after: AnyType) -> str:
+    """Return the name that a property of the old type has in the new one."""
+    old = before.properties.get(name)
+    found = (
+        each.name
+        for each in after.properties.values()
+        if old is not None and each.identity == old.identity
+    )
+    return next(found, name)
 
 
 def keep_stored_order(accepted: Catalog, desired: Catalog) -> Catalog:
@@ -279,14 +296,7 @@ class _TypeMigration:
         return self._new_name(before.embed.source), before.embed.model
 
     def _new_name(self, name: str) -> str:
-        """Return the new name of a property of the old type."""
-        old = self.before.properties.get(name)
-        found = (
-            each.name
-            for each in self.after.properties.values()
-            if old is not None and each.identity == old.identity
-        )
-        return next(found, name)
+        return _new_name(name, self.before, self.after)
 
     def _constraints(self) -> Iterator[MigrationStep]:
         if tuple(map(self._new_name, self.before.key)) != self.after.key:

@@ -140,3 +140,29 @@ def test_a_required_vector_comes_back_only_where_no_text_changed(tmp_path: Path)
     graph.apply_schema(REQUIRED)
     rewrite(graph, "a", "two")
     assert vectors(graph) == {"a": "two", "b": "one b", "c": "one c"}
+
+
+@pytest.mark.parametrize("how", ["after", "with", "on a branch"])
+def test_a_vector_comes_back_though_its_text_was_renamed_meanwhile(
+    tmp_path: Path, how: str
+) -> None:
+    graph = documents(tmp_path / "g", WITH)
+    renamed = 'body: String? @rename_from("text")'
+    if how == "on a branch":
+        graph.create_branch("draft")
+        graph.apply_schema(
+            WITH.replace('"text"', '"body"').replace("text: String?", renamed), "draft"
+        )
+        dropped(graph, WITHOUT)
+        graph.merge("draft")
+    elif how == "with":
+        dropped(graph, WITHOUT.replace("text: String?", renamed))
+    else:
+        dropped(graph, WITHOUT)
+        graph.apply_schema(WITHOUT.replace("text: String?", renamed))
+    change(graph, 'update D set { body: "two" } where slug = "a"')
+
+    graph.apply_schema(WITH.replace('"text"', '"body"').replace("text:", "body:"))
+
+    found = {str(row["id"]): row["v"] for row in rows(graph, "node:D")}
+    assert found == {"a": None, "b": vector_of("one b"), "c": vector_of("one c")}
