@@ -1,13 +1,15 @@
 """Answer: runs a plan on a snapshot, along the road that costs less."""
 
+import time
 from dataclasses import replace
+from functools import partial
 
 from omnigraph.data.derived.topology import Topology
 from omnigraph.data.result import Result, ResultStream
 from omnigraph.frozen import dataclass
 from omnigraph.query.plan import Project, ReadPlan
 from omnigraph.read.dense_reader import DenseReader
-from omnigraph.read.execution import PlanRequest
+from omnigraph.read.execution import PlanRequest, check_time
 from omnigraph.read.interpreter import collect_table, execute_plan
 from omnigraph.read.planner.planner import arrange_plan, expect_rows
 from omnigraph.read.profile import Measurement
@@ -47,19 +49,23 @@ def answer(
 def _answered(
     plan: ReadPlan, snapshot: Snapshot, topology: Topology, request: PlanRequest
 ) -> PlanAnswer:
-    plan = arrange_plan(plan, snapshot, topology, request.params).plan
+    started = time.monotonic()
+    # The order of many traversals takes a while to find, so it counts as well.
+    in_time = partial(check_time, request.budget, started)
+    plan = arrange_plan(plan, snapshot, topology, request.params, in_time).plan
     choice = choose_road(plan, snapshot, topology)
     if choice.road is Road.INDEX:
         sparse = SparseReader(snapshot, find_columns_read(plan, snapshot))
         try:
-            found = _execute(plan, sparse, request, choice, Road.INDEX)
+            found = _execute(plan, sparse, request, choice, Road.INDEX, started)
         except TooManyLookups:
             pass
         else:
             topology.note_cost(choice.missing, (choice.lookups or 0) * LOOKUP_ROWS)
             return _with_expected(found, plan, snapshot, topology, request)
     topology.clear_cost(choice.missing)
-    found = _execute(plan, DenseReader.of(snapshot, topology), request, choice, Road.ADJACENCY)
+    dense = DenseReader.of(snapshot, topology)
+    found = _execute(plan, dense, request, choice, Road.ADJACENCY, started)
     return _with_expected(found, plan, snapshot, topology, request)
 
 
@@ -82,9 +88,14 @@ def _with_expected(
 
 
 def _execute(
-    plan: ReadPlan, reader: Reader, request: PlanRequest, choice: RoadChoice, road: Road
+    plan: ReadPlan,
+    reader: Reader,
+    request: PlanRequest,
+    choice: RoadChoice,
+    road: Road,
+    started: float,
 ) -> PlanAnswer:
-    execution = request.start(reader)
+    execution = request.start(reader, started)
     rows = execute_plan(execution, plan)
     if not request.streams or road is Road.INDEX:  # a look-up can still ask for the other road
         last = [each for each in plan.operators[-1:] if isinstance(each, Project)]

@@ -31,6 +31,12 @@ class Budget:
 USUAL_BUDGET = Budget()
 
 
+def check_time(budget: Budget, started: float) -> None:
+    """Raise BudgetError when what was started at this moment has taken too long."""
+    if time.monotonic() - started > budget.seconds:
+        raise BudgetError(f"the query ran longer than {budget.seconds:g} s", limit="seconds")
+
+
 @dataclass(frozen=True)
 class Execution:
     """What the operators of one execution share."""
@@ -101,8 +107,7 @@ class Execution:
         budget = self.budget
         if self.cancelled is not None:
             self.check_cancelled()
-        if time.monotonic() - self.started > budget.seconds:
-            raise BudgetError(f"the query ran longer than {budget.seconds:g} s", limit="seconds")
+        check_time(budget, self.started)
         if rows > budget.rows:
             raise BudgetError(f"the query made more than {budget.rows:,} rows", limit="rows")
         if rows * columns * 8 > budget.bytes:
@@ -147,8 +152,8 @@ class PlanRequest:
         """Whether nobody waits for the rows any more."""
         return self.cancelled is not None and self.cancelled.is_set()
 
-    def start(self, reader: Reader) -> Execution:
-        """Return a new execution; its time counts from now on."""
+    def start(self, reader: Reader, started: float | None = None) -> Execution:
+        """Return a new execution; its time counts from `started`, or from now on."""
         return Execution(
             reader=reader,
             params=self.params,
@@ -156,6 +161,7 @@ class PlanRequest:
             budget=self.budget,
             environment=self.environment,
             cancelled=self.cancelled,
+            started=time.monotonic() if started is None else started,
             stopwatch=Stopwatch() if self.measures else None,
             source=self.source,
         )

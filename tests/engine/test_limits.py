@@ -11,6 +11,8 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.view import View
 from omnigraph.errors import BudgetError, CancelledError
+from omnigraph.query.planning.arrange import PatternLink
+from omnigraph.read import answer
 from omnigraph.read.execution import Budget
 from omnigraph.read.operators import walk
 from tests.engine.asking import made
@@ -160,3 +162,46 @@ def test_a_product_is_refused_before_it_is_made(graph: Graph) -> None:
         graph.query(CUBE)
 
     assert time.monotonic() - began < 2
+
+
+def chained(count: int, shown: str) -> str:
+    """Return a read that follows so many edges one after the other."""
+    links = " ".join(f"$v{at} knows $v{at + 1}" for at in range(count))
+    return (
+        f'query q() {{ match {{ $v0: Person {{ slug: "p000" }} {links} }} return {{ {shown} }} }}'
+    )
+
+
+def test_the_order_of_many_traversals_is_found_by_looking_at_the_links_beside_each(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def counting(link: PatternLink) -> tuple[str, str]:
+        asked.append(1)
+        return (link.source, link.target)
+
+    monkeypatch.setattr(PatternLink, "ends", property(counting))
+    shown = " ".join(f"$v{at}.slug as s{at}" for at in range(101))
+    found = graph.query(chained(100, shown))
+
+    assert [list(row.values()) for row in found] == [[f"p{at:03}" for at in range(101)]]
+    assert len(asked) < 10 * 100
+
+
+def test_finding_the_order_of_many_traversals_counts_towards_the_time(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer, "_execute", None)
+
+    with pytest.raises(BudgetError, match=r"longer than 0 s"):
+        graph.at(budget=Budget(seconds=0)).query(chained(50, "$v9.slug as s"))
+
+
+@pytest.mark.parametrize("shown", ["count(*) as n", "count(distinct $v0) as n", "count($v5) as n"])
+def test_more_edges_can_be_counted_one_after_the_other_than_python_calls_itself(
+    graph: Graph, shown: str
+) -> None:
+    assert graph.query(chained(COUNT - 1, shown)).to_dicts() == [{"n": 1}]
+    assert graph.query(chained(COUNT, shown)).to_dicts() == [{"n": 0}]
+    assert graph.query(chained(3 * COUNT, shown)).to_dicts() == [{"n": 0}]

@@ -53,6 +53,9 @@ from omnigraph.schema.values import BadValue, coerce
 
 Operators = tuple[Operator, ...]
 
+# Counted links of which each hangs from the one before; counting calls itself for each of them.
+MOST_COUNTED_LINKS = 100
+
 
 def rewrite(plan: Plan, catalog: Catalog) -> Plan:
     """Apply every rule to a plan, in order; of a mutation, to what its statements read."""
@@ -145,9 +148,15 @@ def _mark_counted(operators: Operators, needed: set[str]) -> tuple[list[Operator
     """Mark operators that bind no needed variable; return all, and what the marked ones bind."""
     kept: list[Operator] = []
     counted: set[str] = set()
+    heights: dict[str, int] = {}
     for operator in reversed(operators):
         binds = set(_bound_by(operator))
         unread = bool(binds) and not binds & needed
+        if isinstance(operator, Expand) and unread:
+            height = heights.get(operator.target, 0) + 1
+            unread = height <= MOST_COUNTED_LINKS
+            if unread:
+                heights[operator.source] = max(height, heights.get(operator.source, 0))
         if isinstance(operator, NodeScan | Expand) and unread:
             kept.append(replace(operator, counted=True))
             counted |= binds

@@ -9,7 +9,7 @@ Of orders that cost the same, one that begins with what rows are grouped by is t
 of variables and edges decide, never the text: a pattern has one order, however it is written.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
 from math import exp, prod
@@ -24,12 +24,17 @@ from omnigraph.query.planning.arrange import (
     Start,
 )
 from omnigraph.query.planning.explain import predicate_text
+from omnigraph.query.planning.rewrite import MOST_COUNTED_LINKS
 from omnigraph.read.planner import cost
 from omnigraph.read.planner.estimate import Estimator
 
 MOST_LINKS = 10
 # Counted targets of more rows than this part of all are summed as whole arrays.
 _WHOLE_PART = 16
+
+
+def never() -> None:
+    """Stand for a check of the time where there is no limit to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ class PatternOrder:
 
     `needed` are the variables that something reads, so that they cannot be counted, and `grouped`
     those that rows are grouped by: beginning with one, the rows of a group follow each other.
+    `check` is asked at every move of a large pattern, and raises when there is no time left.
     """
 
     graph: PatternGraph
@@ -71,6 +77,7 @@ class PatternOrder:
     outer: Mapping[str, tuple[str, ...]]
     needed: _Variables
     grouped: _Variables = frozenset()
+    check: Callable[[], None] = never
     _far: dict[Follow, _Variables | None] = field(default_factory=dict, init=False)
 
     def best(self, rows: float) -> Outcome:
@@ -152,6 +159,7 @@ class PatternOrder:
     ) -> Outcome:
         bound, outcome = min(starts, key=lambda each: each[1].total)
         while bound != part:
+            self.check()
             following = self._moves_from(bound, outcome, part)
             bound, outcome = min(following, key=lambda each: each[1].total)
         return outcome
@@ -166,10 +174,11 @@ class PatternOrder:
             yield bound, self._close(Outcome((), 0.0, rows), self._links_within(bound))
             return
         for name in sorted(part, key=lambda each: (each not in self.grouped, each)):
+            self.check()
             scanned = self._scan(name, rows)
             loops = [at for at in self._touching[name] if self._is_loop(at)]
             yield frozenset((name,)), self._close(scanned, loops)
-            if not part & self.needed and self._is_tree(part):
+            if not part & self.needed and self._is_tree(part) and self._is_flat(part, name):
                 yield part, self._count_all(name, rows)
 
     def _scan(self, name: str, rows: float) -> Outcome:
@@ -214,15 +223,13 @@ class PatternOrder:
         found = self._scan(name, before.rows)
         both = (*before.moves, *found.moves)
         after = Outcome(both, before.cost + found.cost, found.rows)
-        links = [at for at in self._links_within(bound | {name}) if at in self._touching[name]]
-        return self._close(after, links)
+        return self._close(after, self._closed_by(name, bound))
 
     def _bind(self, bound: _Variables, before: Outcome, follow: Follow) -> Outcome:
         """Bind the other end of a link, and test all other links that then have both ends."""
         link, other = self.graph.links[follow.link], self._other(follow)
         reach = self._reach(follow)
-        closing = [at for at in self._links_within(bound | {other}) if at != follow.link]
-        closing = [at for at in closing if at in self._touching[other]]
+        closing = [at for at in self._closed_by(other, bound) if at != follow.link]
         node = self._nodes[other]
         entries = before.rows * reach
         tests = _cost_of_tests(node, min(entries, self.estimator.count(node.types)))
@@ -253,6 +260,11 @@ class PatternOrder:
         follow = min(ways, key=self._reach)
         target = self._nodes[self._other(follow)]
         return min(self._reach(follow) / max(self.estimator.count(target.types), 1), 1.0), follow
+
+    def _closed_by(self, name: str, bound: _Variables) -> list[int]:
+        """Return the links of which both ends are bound as soon as a variable is."""
+        ends = ((at, self.graph.links[at].other(name)) for at in self._touching[name])
+        return [at for at, other in ends if other == name or other in bound]
 
     def _links_within(self, bound: _Variables) -> list[int]:
         return [at for at in self._links if bound.issuperset(self.graph.links[at].ends)]
@@ -321,6 +333,7 @@ class PatternOrder:
             named = self.graph.links[follow.link].edge_variable
             fits = follow.source not in far and named not in self.needed
             fits = fits and not far & self.needed and self._is_tree(far, beside=follow.link)
+            fits = fits and self._is_flat(far, self._other(follow), without=follow.link)
             self._far[follow] = far if fits else None
         return self._far[follow]
 
@@ -329,6 +342,17 @@ class PatternOrder:
         within = [at for at in self._links_within(part) if at != beside]
         names = {self.graph.links[at].edge_variable for at in within}
         return len(within) == len(part) - 1 and not names & self.needed
+
+    def _is_flat(self, part: _Variables, root: str, without: int | None = None) -> bool:
+        """Return whether no more links follow each other from a variable than can be counted."""
+        if len(part) <= MOST_COUNTED_LINKS:
+            return True
+        found, level = {root}, {root}
+        for _ in range(MOST_COUNTED_LINKS):
+            links = ((at, name) for name in level for at in self._touching[name] if at != without)
+            level = {self.graph.links[at].other(name) for at, name in links} - found
+            found |= level
+        return found == part
 
     def _is_loop(self, at: int) -> bool:
         link = self.graph.links[at]

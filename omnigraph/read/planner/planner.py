@@ -1,6 +1,6 @@
 """Planner: a plan with its patterns in the cheapest order, and about how many rows to expect."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
 from math import log2, prod
@@ -39,7 +39,7 @@ from omnigraph.query.plan import (
 from omnigraph.query.planning.arrange import Move, Orders, PatternGraph, rearrange, take_apart
 from omnigraph.query.planning.rewrite import find_uncountable
 from omnigraph.read.planner.estimate import Estimator, ValueOf
-from omnigraph.read.planner.order import PatternOrder
+from omnigraph.read.planner.order import PatternOrder, never
 from omnigraph.schema.values import Value
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -70,14 +70,16 @@ def arrange_plan(
     snapshot: Snapshot,
     topology: Topology,
     params: Mapping[str, Value | None] | None = None,
+    check: Callable[[], None] = never,
 ) -> ArrangedPlan:
     """Return the plan with its patterns in the orders that cost least on a snapshot.
 
     The rows and their order stay the same. An order is cached as long as the sizes of the tables
-    and the shares of rows that the conditions let through stay about what they were.
+    and the shares of rows that the conditions let through stay about what they were. `check` is
+    asked now and then, and raises when there is no time left.
     """
     if isinstance(plan.operators[0], Union):
-        return _arrange_union(plan, plan.operators[0], snapshot, topology, params)
+        return _arrange_union(plan, plan.operators[0], snapshot, topology, params, check)
     if not plan.follows_edges:
         return ArrangedPlan(plan, plan, ())
     given = None if params is None else tuple(params.items())
@@ -86,7 +88,7 @@ def arrange_plan(
     ready = topology.cache.peek(asked)
     if isinstance(ready, ArrangedPlan) and ready.given is plan:
         return ready
-    found = _find_alike(plan, Estimator(snapshot, topology, _value_of(params)))
+    found = _find_alike(plan, Estimator(snapshot, topology, _value_of(params)), check)
     return topology.cache.get(asked, lambda: found, family="asked", most=MOST_DECISIONS)
 
 
@@ -115,9 +117,11 @@ def _arrange_union(
     snapshot: Snapshot,
     topology: Topology,
     params: Mapping[str, Value | None] | None,
+    check: Callable[[], None],
 ) -> ArrangedPlan:
     """Return a union whose reads are each in their cheapest orders."""
-    reads = tuple(arrange_plan(read, snapshot, topology, params).plan for read in union.reads)
+    found_reads = (arrange_plan(each, snapshot, topology, params, check) for each in union.reads)
+    reads = tuple(each.plan for each in found_reads)
     if reads == union.reads:
         return ArrangedPlan(plan, plan, ())
     key = ("union", id(plan), *map(id, reads))
@@ -130,14 +134,14 @@ def _arrange_union(
     )
 
 
-def _find_alike(plan: ReadPlan, estimator: Estimator) -> ArrangedPlan:
+def _find_alike(plan: ReadPlan, estimator: Estimator, check: Callable[[], None]) -> ArrangedPlan:
     """Return the orders that were found for about the same sizes and shares, or new ones."""
     key = ("order", id(plan), _classify(plan, estimator))
     ready = estimator.topology.cache.peek(key)
     if isinstance(ready, ArrangedPlan) and ready.given is plan:
         return ready
     grouped = _grouped_by(plan.operators)
-    arrangement = _Arrangement(estimator, find_uncountable(plan.operators), grouped)
+    arrangement = _Arrangement(estimator, find_uncountable(plan.operators), grouped, check)
     arrangement.add(plan.operators, {}, 1.0)
     orders = tuple(arrangement.orders)
     found = ArrangedPlan(plan, rearrange(plan, orders, estimator.snapshot.catalog), orders)
@@ -195,6 +199,7 @@ class _Arrangement:
     estimator: Estimator
     needed: frozenset[str]
     grouped: frozenset[str]
+    check: Callable[[], None]
     orders: list[tuple[Move, ...]] = field(default_factory=list)
 
     def add(
@@ -205,7 +210,7 @@ class _Arrangement:
         types = {**outer, **{each.variable: each.types for each in graph.nodes}}
         needed = frozenset(_all_names(graph)) if inside else self.needed
         read = needed | _names_of(graph.filters)
-        order = PatternOrder(graph, self.estimator, outer, read, self.grouped)
+        order = PatternOrder(graph, self.estimator, outer, read, self.grouped, self.check)
         found = order.best(rows)
         self.orders.append(found.moves)
         for each in rest:
