@@ -214,6 +214,27 @@ def test_a_pandas_column_of_python_integers_may_hold_those_that_only_fit_u64(
 
 
 @pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
+        pa.array([{}], pa.struct([])),
+        pa.RunEndEncodedArray.from_arrays([1], ["n"]),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_a_frame_of_a_kind_that_parquet_lacks_is_refused_in_our_words(
+    graph: Graph, column: pa.Array
+) -> None:
+    before = history(graph)
+
+    with pytest.raises(InputError, match=r"the frame cannot be read: (Unhandled|Cannot)"):
+        graph.load(pa.table({"slug": ["a"], "name": column}), type="Person", engine="inline")
+
+    assert history(graph) == before
+    assert not list(Path(graph.uri, "_aside").rglob("*.parquet"))
+
+
+@pytest.mark.parametrize(
     "frame",
     [
         pytest.param(pd.DataFrame([["a", 1, 2]], columns=["k", "x", "x"]), id="a column twice"),

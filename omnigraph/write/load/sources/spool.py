@@ -89,14 +89,29 @@ def spool(store: Store, deadline: Deadline) -> Iterator[Spool]:
 
 
 def write_part(store: Store, folder: str, rows: pa.RecordBatchReader) -> tuple[str, str]:
-    """Write rows as one Parquet file of a folder; returns its path and its digest."""
+    """Write rows as one Parquet file of a folder; returns its path and its digest.
+
+    Raises InputError for rows of a kind that Parquet does not have.
+    """
     path = f"{folder}/{uuid4().hex}.parquet"
-    with store.objects.writer(path) as file:
+    with store.objects.writer(path) as file, _report_unreadable():
         written = _Digested(file)
         with pq.ParquetWriter(written, rows.schema) as writer:
             for batch in rows:
                 writer.write_batch(batch, row_group_size=_PART_ROWS)
     return path, written.digest
+
+
+@contextmanager
+def _report_unreadable(*others: type[Exception]) -> Iterator[None]:
+    """Raise InputError for what Arrow, or `others`, raise about a frame while the block runs."""
+    try:
+        yield
+    except UnicodeEncodeError:
+        reason = "a text has half of a surrogate pair, which is invalid Unicode"
+        raise InputError(f"the frame cannot be read: {reason}") from None
+    except (pa.ArrowException, *others) as bad:
+        raise InputError(f"the frame cannot be read: {'; '.join(map(str, bad.args))}") from None
 
 
 class _Digested(io.RawIOBase):
@@ -166,13 +181,8 @@ def to_stream(frame: Frame) -> pa.RecordBatchReader:
             scanner = frame.scanner() if hasattr(frame, "scanner") else frame
             return scanner.to_reader()
     if type(frame).__module__.startswith("pandas"):
-        try:
+        with _report_unreadable(OverflowError, TypeError, ValueError):
             frame = _from_pandas(frame)
-        except UnicodeEncodeError:
-            reason = "a text has half of a surrogate pair, which is invalid Unicode"
-            raise InputError(f"the frame cannot be read: {reason}") from None
-        except (pa.ArrowException, OverflowError, TypeError, ValueError) as bad:
-            raise InputError(f"the frame cannot be read: {'; '.join(map(str, bad.args))}") from None
     if not hasattr(frame, "__arrow_c_stream__"):
         raise InputError(f"a {type(frame).__name__} is not a frame")
     return pa.RecordBatchReader.from_stream(frame)
