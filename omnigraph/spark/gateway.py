@@ -63,6 +63,8 @@ _FLAGS = (
 _LOCAL_FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _NOISE = ("at ", "... ", "WARNING: ", "Error: ")
 _JAVA_CLASS = re.compile(r"^(?:[\w$]+\.)+(?:SparkException: )?(?=[^.\s])")
+# A line of a properties file: its name ends at a space, `=` or `:`.
+_DEFAULT = re.compile(r"\s*([^\s=:#!][^\s=:]*)\s*[\s=:]\s*(.*?)\s*$")
 _LOGGING = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -155,6 +157,7 @@ def _build_command(java: Java, conf: Mapping[str, str], folder: Path) -> list[st
     # A file, because every user of the machine sees the command line.
     properties = folder / "spark.properties"
     properties.write_text("".join(_property(key, value) for key, value in conf.items()))
+    conf = {**_read_defaults(), **conf}
     own = shlex.split(conf.get("spark.driver.extraJavaOptions", ""))
     tuned = list(_LOCAL_FLAGS) if is_local(conf["spark.master"]) else []
     if any(flag.startswith("-XX:+Use") and flag.endswith("GC") for flag in own):
@@ -177,6 +180,29 @@ def _build_command(java: Java, conf: Mapping[str, str], folder: Path) -> list[st
     ]
 
 
+def _read_defaults() -> dict[str, str]:
+    """Return what the user's `spark-defaults.conf` sets.
+
+    SparkSubmit reads it too, when the JVM has its memory already.
+    """
+    folder = _find_conf_folder()
+    if folder is None:
+        return {}
+    try:
+        text = (Path(folder) / "spark-defaults.conf").read_text(errors="replace")
+    except OSError:
+        return {}
+    found = (_DEFAULT.match(line) for line in text.splitlines())
+    return {each[1]: each[2] for each in found if each is not None}
+
+
+def _find_conf_folder() -> str | None:
+    """Return the folder with the user's settings of Spark, as Spark's own launcher finds it."""
+    home = os.environ.get("SPARK_HOME")
+    usual = None if not home else str(Path(home) / "conf")
+    return os.environ.get("SPARK_CONF_DIR") or usual
+
+
 def _folders(folder: Path) -> dict[str, str]:
     return {
         "spark.local.dir": str(folder),
@@ -189,7 +215,7 @@ def _class_path(conf: Mapping[str, str]) -> str:
     settings = [os.environ.get(name) for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR")]
     entries = [
         conf.get("spark.driver.extraClassPath"),
-        os.environ.get("SPARK_CONF_DIR"),
+        _find_conf_folder(),
         str(home / "jars" / "*"),
         *settings,
         os.environ.get("SPARK_DIST_CLASSPATH"),
@@ -203,6 +229,8 @@ def _environment(java: Java, master: str, folder: Path) -> dict[str, str]:
     environment["SPARK_CONNECT_MODE"] = "0"
     environment["SPARK_SCALA_VERSION"] = "2.13"
     environment["PYSPARK_PYTHON"] = sys.executable
+    if (settings := _find_conf_folder()) is not None:
+        environment["SPARK_CONF_DIR"] = settings
     environment["SPARK_HOME"] = str(find_spark_home())
     if master.startswith("local"):
         # The real home has PySpark in a zip, which Python workers would import and compile each

@@ -5,7 +5,6 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
@@ -19,7 +18,7 @@ from omnigraph.spark.java import find_java
 from omnigraph.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
 # All cores; a task that fails is tried four times, as on a cluster.
@@ -213,7 +212,7 @@ def _start_classic(settings: SparkSettings) -> _Running:
     gateway = launch(find_java(os.environ), conf)
     try:
         context = _open_context(gateway)
-        context.pythonExec = _worker_python(master, conf)
+        context.pythonExec = _worker_python(master, context.getConf())
         cancel_on_interrupt(context, before)
         return _Running(SparkSession(context), gateway, before)
     except BaseException as failed:
@@ -226,7 +225,7 @@ def _start_classic(settings: SparkSettings) -> _Running:
         raise
 
 
-def _worker_python(master: str, conf: Mapping[str, str]) -> str:
+def _worker_python(master: str, conf: "SparkConf") -> str:
     """Return the Python of the workers: on this machine always the one that runs here."""
     if is_local(master):
         return sys.executable

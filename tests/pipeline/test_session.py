@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -427,6 +428,36 @@ say(rows=sorted(rows(spark)))
     assert next(told)["rows"] == [0, 1, 2, 3]
     assert list(told) == []
     assert list(tmp_path.glob("omnigraph-*")) == []
+
+
+def test_the_defaults_in_the_users_spark_home_count(tmp_path: Path) -> None:
+    mark, python, conf = (tmp_path / name for name in ("mark", "python", "conf"))
+    python.write_text(f'#!/bin/sh\ntouch {mark}\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    small = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    conf.mkdir()
+    (conf / "spark-defaults.conf").write_text(
+        f"""# What `omnigraph spark defaults` prints has such comments.
+spark.driver.memory             600m
+spark.driver.extraJavaOptions   {small} -Dour.own=1
+spark.executor.extraJavaOptions={small}
+spark.pyspark.python          = {python}
+"""
+    )
+    environment = {name: text for name, text in os.environ.items() if name != "SPARK_CONF_DIR"}
+    told = _told(
+        """
+spark = session(SparkSettings("local-cluster[1,1,1024]"))
+say(heap=spark._jvm.Runtime.getRuntime().maxMemory() >> 20,
+    own=spark._jvm.System.getProperty("our.own"), rows=sorted(rows(spark)))
+""",
+        tmp_path,
+        environment={**environment, "SPARK_HOME": str(tmp_path)},
+    )
+    heard = next(told)
+    assert 560 <= heard.pop("heap") <= 600
+    assert heard == {"own": "1", "rows": [0, 1, 2, 3]}
+    assert mark.exists()
 
 
 def test_a_connect_server_is_used_through_its_address(connect_server: str, tmp_path: Path) -> None:
