@@ -32,6 +32,7 @@ from omnigraph.query.parsing.value_parser import (
     RANKINGS,
     TEXT_FUNCTIONS,
 )
+from omnigraph.query.planning.caution import by_caution
 from omnigraph.schema.catalog import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Catalog, StoredType
 from omnigraph.schema.parsing.type_parser import TypeRef
 from omnigraph.schema.types import (
@@ -150,7 +151,7 @@ class ExpressionResolver:
 
     def _predicates(self, items: tuple[ast.Predicate, ...]) -> tuple[expr.Predicate, ...] | None:
         typed = [self.predicate(item) for item in items]
-        found = tuple(item for item in typed if item is not None)
+        found = tuple(by_caution(item for item in typed if item is not None))
         return found if len(found) == len(typed) else None
 
     def _comparison(self, node: ast.Comparison) -> expr.Comparison | None:

@@ -23,6 +23,7 @@ from omnigraph.query.checked import (
     Step,
 )
 from omnigraph.query.parsing.ast import Operator
+from omnigraph.query.planning.explain import predicate_text
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.types import BLOB, I64, VectorType
 from tests.engine.computed import called, converted
@@ -191,7 +192,7 @@ class Oracle:
             for test in tests:
                 if not expr.may_fail(test) and name in _marks(test) <= asked:
                     rows = [found for found in rows if _Group(self, [found]).truth(test)]
-        for test in tests:
+        for test in _last_those_that_fail(tests):
             if expr.may_fail(test):
                 rows = [found for found in rows if _Group(self, [found]).truth(test)]
         return rows
@@ -647,7 +648,15 @@ def _is_key(node: expr.Expr, *, grouped: bool) -> bool:
 
 
 def _last_those_that_fail(items: Sequence[expr.Predicate]) -> list[expr.Predicate]:
-    return sorted(items, key=expr.may_fail)
+    """Return conditions, those that can fail last: the fewest divisions first, then by text."""
+
+    def order(item: expr.Predicate) -> tuple[bool, int, int, str]:
+        calls = [each for each in expr.parts(item) if isinstance(each, expr.Call)]
+        failing = [each.function for each in calls if each.can_fail]
+        cuts = sum(map(failing.count, ("/", "%", "substring")))
+        return (bool(failing), cuts, len(failing), predicate_text(item) if failing else "")
+
+    return sorted(items, key=order)
 
 
 def _is_by_row(read: CheckedRead) -> bool:

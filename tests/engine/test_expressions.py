@@ -2,6 +2,7 @@
 
 import math
 from datetime import UTC, date, datetime
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -171,6 +172,36 @@ def test_a_condition_that_can_fail_is_asked_about_what_the_others_let_through(
         assert column(people, f"match {{ $p: Person  {form} }} return {{ $p.slug }}") == ["ann"]
     with pytest.raises(ExpressionError):
         column(people, "match { $p: Person  60 / $p.age = 2 } return { $p.slug }")
+
+
+GUARDS = [
+    ("$p.age - 30 != 0", "60 / ($p.age - 30) < 0"),
+    ("60 / ($p.age - 30) < 0", "$p.age * 2 != 60"),
+    ("60 / ($p.age / 31) > 1", "$p.age / 31 != 0"),
+    ('substring($p.slug, $p.age - 30) = ""', "$p.age - 30 >= 0"),
+]
+
+
+@pytest.mark.parametrize("guards", GUARDS, ids=" ".join)
+@pytest.mark.parametrize("join", ["{a}  {b}", "{a} and {b}", "not (not {a} or not {b})"])
+def test_a_condition_that_can_fail_is_guarded_by_one_that_fails_less_easily(
+    people: Graph, guards: tuple[str, str], join: str
+) -> None:
+    known = "match {{ $p: Person  $p.age is not null  {test} }} return {{ $p.slug as s }}"
+    later = "match {{ $p: Person }} return {{ $p.slug as s, $p.age as age }} having {{ {test} }}"
+    groups = later.replace("as s,", "as s, count(*) as n,")
+    for one, other in (guards, reversed(guards)):
+        test = join.format(a=one, b=other)
+        found = [rows(people, body.format(test=test)) for body in (known, later, groups)]
+        assert [[row[0] for row in each] for each in found] == [[each[0] for each in found[0]]] * 3
+
+
+def test_whether_a_condition_fails_does_not_depend_on_the_order_of_a_text(people: Graph) -> None:
+    tests = ("60 / ($p.age - 30) < 9", "60 % ($p.age - 31) < 9", "60 / ($p.age - 29) < 9")
+    for order in permutations(tests):
+        for join in ("  ", " and "):
+            body = f"match {{ $p: Person  {join.join(order)} }} return {{ $p.slug }}"
+            assert column(people, body) == []
 
 
 def test_a_condition_that_reads_no_row_is_asked_before_one_inside_a_pattern_can_fail(

@@ -46,6 +46,7 @@ from omnigraph.query.plan import (
     ReadPlan,
     Union,
 )
+from omnigraph.query.planning.caution import by_caution
 from omnigraph.query.planning.explain import predicate_text
 from omnigraph.schema.catalog import EDGE_COLUMNS, Catalog, NodeType
 from omnigraph.schema.types import BLOB, STRING, ValueType, VectorType
@@ -220,7 +221,7 @@ def _push(operators: Operators) -> Operators:
         if isinstance(operator, AntiJoin | Optional | Mark):
             binders[at] = replace(operator, inner=_push(operator.inner))
     tests: defaultdict[int, list[Predicate]] = defaultdict(list)
-    failing = [each for each in filters if may_fail(each)]
+    failing = by_caution(each for each in filters if may_fail(each))
     for predicate in (each for each in filters if each not in failing):
         names = variables(predicate) | (columns_of(predicate) & first.keys())
         # One that reads no variable holds for all rows or for none, so it is tested at once.

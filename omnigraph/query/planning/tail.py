@@ -24,6 +24,7 @@ from omnigraph.query.expr import (
     path_column,
     reads_rows,
 )
+from omnigraph.query.planning.caution import by_caution
 from omnigraph.schema.types import F64
 
 
@@ -99,7 +100,7 @@ def _is_of_groups(expr: Expr) -> bool:
 
 def _tests(read: CheckedRead) -> list[Predicate]:
     """Return the conditions on the result; what can fail is asked about what the others keep."""
-    return sorted(read.having, key=may_fail)
+    return by_caution(read.having)
 
 
 def _limit(read: CheckedRead) -> list[plan.Operator]:
