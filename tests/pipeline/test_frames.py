@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -211,6 +212,18 @@ def test_a_pandas_column_of_python_integers_may_hold_those_that_only_fit_u64(
         frame = pd.DataFrame({"k": ["c", "d"], "u": pd.Series([most, odd], dtype=object)})
         with pytest.raises(InputError, match="the frame cannot be read"):
             graph.load(frame, type="N")
+
+
+def test_a_date_of_milliseconds_is_a_time_where_the_type_has_one(tmp_path: Path) -> None:
+    graph = fresh_graph(tmp_path / "g", "node N { k: String @key  at: DateTime?  day: Date? }")
+    day = 86_400_000
+    at, whole = (pa.array([each], pa.int64()).view(pa.date64()) for each in (day + 1, day))
+
+    graph.load(pa.table({"k": ["a"], "at": at, "day": whole}), type="N", engine="inline")
+
+    (row,) = graph.query("match { $n: N } return { $n.at as at, $n.day as day }").to_dicts()
+    moment = datetime(1970, 1, 2, 0, 0, 0, 1_000, tzinfo=UTC)
+    assert row == {"at": moment, "day": date(1970, 1, 2)}
 
 
 @pytest.mark.parametrize(

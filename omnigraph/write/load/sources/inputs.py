@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from omnigraph.errors import InputError
-from omnigraph.schema.catalog import Catalog, find_type
+from omnigraph.schema.catalog import Catalog, StoredType, find_type
 from omnigraph.write.load.sources.files import files_at
 from omnigraph.write.load.sources.rows import (
     is_network,
@@ -35,7 +35,7 @@ def sources_of(
         return [
             source
             for name, frame in frames_by_type(data, type_name).items()
-            for source in _given(frame, find_type(name, catalog).name, catalog, spool)
+            for source in _given(frame, find_type(name, catalog), catalog, spool)
         ]
     kind = None if type_name is None else find_type(type_name, catalog).name
     if isinstance(data, str) and not is_uri(data):
@@ -52,13 +52,13 @@ def sources_of(
     return [source_of(file, type_name, catalog) for file in files_at(places_of(data))]
 
 
-def _given(data: object, type_name: str, catalog: Catalog, spool: Spool) -> list[LoadSource]:
+def _given(data: object, stored: StoredType, catalog: Catalog, spool: Spool) -> list[LoadSource]:
     """Return the sources of one type: a frame, or dicts."""
     rows = rows_in(data)
     if rows is None:
-        return spool.frame(data, type_name)
-    lines = _Joined(row_lines(rows, type_name, lambda: catalog))
-    return [_spooled(spool, lines, f"<{type_name}>", None)]
+        return spool.frame(data, stored)
+    lines = _Joined(row_lines(rows, stored.name, lambda: catalog))
+    return [_spooled(spool, lines, f"<{stored.name}>", None)]
 
 
 def _spooled(

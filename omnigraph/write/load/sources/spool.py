@@ -13,11 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.errors import InputError
+from omnigraph.schema.catalog import StoredType
+from omnigraph.schema.types import DATETIME
 from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.job import watched
 from omnigraph.spark.progress import NO_PROGRESS
 from omnigraph.storage import layout
 from omnigraph.storage.store import Store
+from omnigraph.write.load.sources.fields import column_of
 from omnigraph.write.load.sources.files import File, file_in
 from omnigraph.write.load.sources.splits import Format, LoadSource
 
@@ -51,15 +54,16 @@ class Spool:
                 written.write(text)
         return file_in(self._store, path, name, written.digest)
 
-    def frame(self, frame: Frame, type_name: str) -> list[LoadSource]:
+    def frame(self, frame: Frame, stored: StoredType) -> list[LoadSource]:
         """Store a frame as rows of a type."""
         if _is_spark(frame):
             parts = self._spark(frame)
         else:
-            parts = [write_part(self._store, self._folder, to_stream(frame))]
+            rows = _with_times(to_stream(frame), stored)
+            parts = [write_part(self._store, self._folder, rows)]
         return [
             LoadSource(
-                file_in(self._store, path, f"<{type_name}>", digest), Format.PARQUET, type_name
+                file_in(self._store, path, f"<{stored.name}>", digest), Format.PARQUET, stored.name
             )
             for path, digest in parts
         ]
@@ -100,6 +104,21 @@ def write_part(store: Store, folder: str, rows: pa.RecordBatchReader) -> tuple[s
             for batch in rows:
                 writer.write_batch(batch, row_group_size=_PART_ROWS)
     return path, written.digest
+
+
+def _with_times(rows: pa.RecordBatchReader, stored: StoredType) -> pa.RecordBatchReader:
+    """Return rows with the milliseconds of times as such; Parquet would cut a date64 to its day."""
+    times = {
+        name for name in rows.schema.names if stored.column(column_of(stored, name)) == DATETIME
+    }
+    fields = [
+        each.with_type(pa.timestamp("ms", "UTC"))
+        if each.name in times and pa.types.is_date64(each.type)
+        else each
+        for each in rows.schema
+    ]
+    schema = pa.schema(fields)
+    return rows if schema == rows.schema else rows.cast(schema)
 
 
 @contextmanager
