@@ -1,17 +1,30 @@
 """Combine: the three-way merge of schemas, or all conflicts between the two sides."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 from omnigraph.errors import SchemaConflictError, SchemaError
 from omnigraph.frozen import dataclass
-from omnigraph.schema.catalog import EDGE_COLUMNS, Catalog
+from omnigraph.schema.catalog import (
+    EDGE_COLUMNS,
+    Catalog,
+    Dropped,
+    Interface,
+    NodeType,
+    Property,
+)
 from omnigraph.schema.codec import IR_VERSION, catalog_json, decode_catalog
 from omnigraph.schema.compile import compile_schema
-from omnigraph.schema.migration import keep_stored_order, still_dropped, under_new_names
+from omnigraph.schema.migration import (
+    keep_stored_order,
+    plan_schema_migration,
+    still_dropped,
+    under_new_names,
+)
 from omnigraph.schema.printer import print_schema
+from omnigraph.schema.steps import UnsupportedChange
 
 # A type or property of the stored JSON, in which identities replace names.
 _Entry: TypeAlias = dict[str, Any]
@@ -34,10 +47,12 @@ def combine_schemas(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
     merger.note_lost(found, sides[0])
     if merger.conflicts:
         raise SchemaConflictError(merger.conflicts)
-    merged = keep_stored_order(ours, _compile(_catalog(found, names)))
-    dropped = [
-        each for side in (theirs, ours) for each in under_new_names(side.dropped, side, merged)
-    ]
+    known = _catalog(found, names)
+    dropped = _noted(base, ours, theirs, known)
+    merged = _compile(replace(known, dropped=still_dropped(dropped, known)))
+    if refused := [*_begun_anew(found, merged, (ours, theirs))] or _unfit(merged, (ours, theirs)):
+        raise SchemaConflictError(refused)
+    merged = keep_stored_order(ours, merged)
     return replace(merged, dropped=still_dropped(dropped, merged))
 
 
@@ -47,6 +62,58 @@ def _compile(catalog: Catalog) -> Catalog:
         return compile_schema(print_schema(catalog), accepted=catalog)
     except SchemaError as broken:
         raise SchemaConflictError([each.message for each in broken.problems]) from None
+
+
+def _noted(base: Catalog, ours: Catalog, theirs: Catalog, merged: Catalog) -> list[Dropped]:
+    """Return what either side dropped, as the one has it that dropped it since the base.
+
+    What both dropped since is as we have it.
+    """
+    was = {each.place: each.commit for each in base.dropped}
+    mine, yours = (
+        {each.place: each for each in under_new_names(side.dropped, side, merged)}
+        for side in (ours, theirs)
+    )
+    kept = {
+        place: each
+        for place, each in mine.items()
+        if place not in yours or each.commit != was.get(place)
+    }
+    return [*{**yours, **kept}.values()]
+
+
+def _begun_anew(
+    entries: Mapping[str, _Entry], merged: Catalog, sides: Iterable[Catalog]
+) -> Iterator[str]:
+    """Yield properties that a type would get empty from an interface, though a side has them."""
+    for node in merged.nodes.values():
+        own = entries[node.identity][_PROPERTIES]
+        for interface in map(merged.interfaces.__getitem__, node.implements):
+            for item in interface.properties.values():
+                is_new = node.properties[item.name].identity not in own
+                if is_new and any(_has(each, node, interface, item) for each in sides):
+                    yield (
+                        f"{node.name} implements {interface.name}, "
+                        f"whose '{item.name}' one side renamed or dropped"
+                    )
+
+
+def _has(side: Catalog, node: NodeType, interface: Interface, item: Property) -> bool:
+    """Whether a type of a side has a property of an interface, under whatever name."""
+    there = side.by_identity.get(node.identity)
+    if not isinstance(there, NodeType):
+        return False
+    shared = side.interfaces[interface.name] if interface.name in there.implements else None
+    known = () if shared is None else shared.properties.values()
+    return item.name in there.properties or item.identity in {each.identity for each in known}
+
+
+def _unfit(merged: Catalog, sides: Iterable[Catalog]) -> list[str]:
+    """Return what stored rows of either side cannot be brought to."""
+    # Interfaces have no rows of their own.
+    plans = (plan_schema_migration(replace(each, interfaces={}), merged) for each in sides)
+    steps = [step for plan in plans for step in plan.steps]
+    return [*dict.fromkeys(str(each) for each in steps if isinstance(each, UnsupportedChange))]
 
 
 @dataclass(slots=True)

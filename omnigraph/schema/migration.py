@@ -56,7 +56,7 @@ def plan_schema_migration(accepted: Catalog, desired: Catalog) -> SchemaMigratio
         before, names = known.get(item.identity), new_names
         if before is None and item.identity in accepted.dropped_types:
             before = dropped = accepted.dropped_types[item.identity]
-            names = _same_ends(dropped)
+            names = {end: new_names.get(end, end) for end in _same_ends(dropped)}
             steps.append(RestoreType(type_kind=kind, name=before.name))
         if before is None:
             steps.append(AddType(type_kind=kind, name=item.name))
