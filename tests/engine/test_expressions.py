@@ -136,7 +136,7 @@ def test_the_first_value_that_is_known_is_taken_and_no_later_one_is_computed(peo
         ("substring($p.name, -1)", "not negative"),
         ("coalesce($p.pay, $p.big) + coalesce($p.big, $p.pay)", "no F64 has this value"),
         ('date("9999-12-31") + 1', "years 1 to 9999"),
-        (f"$p.seen + {MOST}", "does not fit"),
+        (f"$p.seen + {MOST}", "years 1 to 9999"),
     ],
 )
 def test_what_has_no_value_is_told_with_its_place(people: Graph, text: str, reason: str) -> None:
@@ -287,6 +287,39 @@ def test_a_list_goes_to_every_form_of_a_result(people: Graph) -> None:
     assert found.to_json()[0]["l"][0] == {"s": "ann", "b": "1990-02-28"}  # type: ignore[index,call-overload]
     assert found.to_pandas()["l"][0][0] == first
     assert "1990-02-28" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("$p.born + 4000000", "1990-02-28, 4000000"),
+        ("4000000 + $p.born", "4000000, 1990-02-28"),
+        ('date("0001-01-01") - 1', "0001-01-01, 1"),
+        ('date("0001-01-01") - $p.huge', "0001-01-01, 9"),
+        ("$p.seen - 4000000", "2024-01-31 23:30:00+00:00, 4000000"),
+        ("$p.born - (0 - 9223372036854775807 - 1)", "1990-02-28, -9223372036854775808"),
+        ("-(0 - 9223372036854775807 - 1)", "-9223372036854775808"),
+        ("-($p.huge + 18446744073709551606)", "18446744073709551615"),
+    ],
+)
+def test_an_error_shows_the_values_that_the_query_has(
+    people: Graph, text: str, values: str
+) -> None:
+    with pytest.raises(ExpressionError) as raised:
+        computed(people, text)
+
+    assert raised.value.problems[0].message.endswith(f"(for {values})")
+
+
+def test_a_date_is_moved_to_the_first_and_the_last_day_and_no_further(people: Graph) -> None:
+    body = "match {{ $p: Person }} return {{ {} }} order {{ $p.slug }}"
+    nobody = body.format("$p.born + 18446744073709551615 as x").replace(
+        "Person }", 'Person { slug: "cat" } }'
+    )
+
+    assert computed(people, 'date("9999-12-31") - 3652058') == date(1, 1, 1)
+    assert computed(people, 'date("0001-01-01") + 3652058') == date(9999, 12, 31)
+    assert column(people, nobody) == [None]
 
 
 @pytest.mark.parametrize(

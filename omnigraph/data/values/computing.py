@@ -14,7 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import FIRST_DAY, LAST_DAY, to_timestamps
-from omnigraph.data.values.comparison import Operand, broadcast, compare, is_array
+from omnigraph.data.values.comparison import (
+    Operand,
+    broadcast,
+    compare,
+    is_array,
+    to_comparable,
+)
 from omnigraph.data.values.equality import Mask
 from omnigraph.data.values.floats import FLOAT_OPERATORS, FloatOperation, operate
 from omnigraph.query.parsing.ast import Operator
@@ -23,7 +29,6 @@ from omnigraph.schema.types import (
     DATE,
     DATETIME,
     FLOATS,
-    I64,
     INTEGER_BOUNDS,
     STRING,
     U64,
@@ -36,6 +41,8 @@ _TOO_LARGE = "the result is too large for a float"
 _NO_NUMBER = "the result is not a number"
 _DAY_MS = 86_400_000
 _LONGEST = 2**31
+# No date is so many days from another.
+_ALL_DAYS = LAST_DAY - FIRST_DAY + 1
 _CHECKED: dict[str, Callable[[Any, Any], Any]] = {
     "+": pc.add_checked,
     "-": pc.subtract_checked,
@@ -73,7 +80,7 @@ def compute(function: str, arguments: Sequence[Operand], kind: ValueType) -> Ope
     if function in _CHECKED and len(arguments) == 2:
         return _operate(function, first, arguments[1], kind)
     if function == "-":
-        return _operate("-", pa.scalar(0, arrow_type(kind)), first, kind)
+        return _negate(first, kind)
     if function == "abs":
         return _absolute(first, kind)
     if function == "substring":
@@ -197,23 +204,34 @@ def _each(
     return pa.array(found, arrow_type(kind))
 
 
+def _negate(number: Operand, kind: ValueType) -> Operand:
+    try:
+        return _operate("-", pa.scalar(0, arrow_type(kind)), number, kind)
+    except Uncomputable as failed:
+        raise Uncomputable(failed.reason, failed.values[1:]) from None
+
+
 def _move_date(sign: str, left: Operand, right: Operand, kind: ValueType) -> Operand:
     """Return dates some days later or earlier."""
     count = len(left) if is_array(left) else len(right)
     one, other = broadcast(left, count), broadcast(right, count)
     date, days = (other, one) if pa.types.is_integer(one.type) else (one, other)
-    if sign == "-":
-        days = _operate("-", pa.scalar(0, pa.int64()), days, I64)
+    too_far = pc.or_(
+        compare(days, Operator.GREATER, pa.scalar(_ALL_DAYS)),
+        compare(days, Operator.LESS, pa.scalar(-_ALL_DAYS)),
+    )
+    near = pc.if_else(too_far, pa.scalar(0, days.type), days).cast(pa.int64())
     start = date.cast(pa.int32()).cast(pa.int64()) if kind == DATE else date.view(pa.int64())
     unit = 1 if kind == DATE else _DAY_MS
-    moved = _operate("+", start, _operate("*", days, pa.scalar(unit), I64), I64)
-    outside = pc.or_kleene(
-        pc.less(moved, pa.scalar(FIRST_DAY * unit)),
-        pc.greater(moved, pa.scalar(LAST_DAY * unit + unit - 1)),
-    )
-    at = _first_true(_is_true(outside))
+    distance = pc.multiply(near, pa.scalar(unit))
+    moved = pc.add(start, distance) if sign == "+" else pc.subtract(start, distance)
+    before = pc.less(moved, pa.scalar(FIRST_DAY * unit))
+    after = pc.greater(moved, pa.scalar(LAST_DAY * unit + unit - 1))
+    outside = pc.or_kleene(too_far, pc.or_kleene(before, after))
+    at = _first_true(_is_true(outside, date.is_valid()))
     if at is not None:
-        raise Uncomputable("the result is not a date of the years 1 to 9999", (_pick(days, at),))
+        values = tuple(_pick(to_comparable(each), at) for each in (one, other))
+        raise Uncomputable("the result is not a date of the years 1 to 9999", values)
     return moved.cast(pa.int32()).cast(pa.date32()) if kind == DATE else moved.view(pa.date64())
 
 
