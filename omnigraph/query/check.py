@@ -2,7 +2,7 @@
 
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
 from omnigraph.errors import Code
 from omnigraph.frozen import dataclass
@@ -82,7 +82,9 @@ def _check_union(
     union: ast.Union, catalog: Catalog, params: Mapping[str, TypeRef], problems: Problems
 ) -> CheckedUnion | None:
     before = problems.total
-    reads = [_ReadChecker(each, catalog, params, problems).check() for each in union.reads]
+    is_limited = union.limit is not None
+    checkers = [_ReadChecker(each, catalog, params, problems, is_limited) for each in union.reads]
+    reads = [each.check() for each in checkers]
     checked = tuple(each for each in reads if each is not None)
     if len(checked) < len(reads) or problems.total > before:
         return None
@@ -105,10 +107,13 @@ def _params(declared: Iterable[ast.Param], problems: Problems) -> dict[str, Type
 
 @dataclass(slots=True)
 class _ReadChecker:
+    """Checks one read; one of a union `is_limited` by the limit of the union."""
+
     read: ast.Read
     catalog: Catalog
     params: Mapping[str, TypeRef]
     problems: Problems
+    is_limited: bool = False
     _shown: list[ast.Projection] = field(default_factory=list)
     _ties: tuple[VariableRef, ...] = ()
     _paths: Mapping[str, Link] = field(default_factory=dict)
@@ -201,7 +206,7 @@ class _ReadChecker:
             return self._expressions(scope, aliases).path_part(node)
         if not isinstance(node, ast.Collect):
             return self._expressions(scope, aliases).value(node)
-        rows = replace(self._expressions(scope, {}), aliases=None, in_result=False, paths={})
+        rows = self._expressions(scope, aliases).for_lists()
         bounds = BoundChecker(self.params, self.problems)
         return CollectChecker(rows, self._ties, bounds.check).check(node)
 
@@ -288,7 +293,8 @@ class _ReadChecker:
         if checked.grouped:
             message = "a ranking cannot be combined with an aggregate"
             self.problems.report(Code.MISUSED_SEARCH, self._ranking_span(), message)
-        if self.read.limit is None and any(isinstance(each, Nearest) for each in rankings):
+        is_limited = self.is_limited or self.read.limit is not None
+        if not is_limited and any(isinstance(each, Nearest) for each in rankings):
             message = "nearest needs a limit: every row has a distance"
             hint = "add a limit, for example limit 10"
             self.problems.report(Code.NEAREST_WITHOUT_LIMIT, self._ranking_span(), message, hint)

@@ -74,8 +74,10 @@ class ExpressionResolver:
 
     `scope` holds the bound variables, `aliases` the projections that a bare name may mean, `row`
     the type whose properties a bare name may mean. Aggregates and rankings are allowed only
-    where `in_result` is set. `exists` checks the pattern of `exists { … }` where that is allowed,
-    and returns the column that says whether it has a match.
+    where `in_result` is set; `elsewhere` says what to do with them otherwise. `hidden` are aliases
+    that mean nothing here, and `makes_lists` is set for the items of lists, which hold no paths.
+    `exists` checks the pattern of `exists { … }` where that is allowed, and returns the column
+    that says whether it has a match.
     """
 
     catalog: Catalog
@@ -87,6 +89,18 @@ class ExpressionResolver:
     in_result: bool = False
     exists: Callable[[ast.Exists], str | None] | None = None
     paths: Mapping[str, Link] = field(default_factory=dict)
+    hidden: Mapping[str, expr.Expr] = field(default_factory=dict)
+    makes_lists: bool = False
+    elsewhere: str = "use it in return, having or order"
+
+    def for_lists(self) -> "ExpressionResolver":
+        """Return the same for the items of lists, which are of rows before they are shown."""
+        return replace(self._for_rows("an item is made of properties"), makes_lists=True)
+
+    def _for_rows(self, elsewhere: str) -> "ExpressionResolver":
+        return replace(
+            self, in_result=False, aliases=None, hidden=self.aliases or {}, elsewhere=elsewhere
+        )
 
     def predicate(self, node: ast.Predicate) -> expr.Predicate | None:
         """Type a predicate; return None if a problem was reported."""
@@ -272,6 +286,8 @@ class ExpressionResolver:
         if node.name in self.paths:
             message = f"'${node.name}' is a path, not a value"
             hint = f"write length(${node.name}), nodes(${node.name}) or edges(${node.name})"
+            if self.makes_lists:
+                hint += ", as a column of its own"
             self._fail(Code.MISUSED_PATH, node.span, message, hint)
         if node.name == "_":
             anonymous = "'$_' is a new variable each time; name the variable to use it"
@@ -328,6 +344,10 @@ class ExpressionResolver:
     def _name(self, node: Name) -> expr.Expr:
         if self.row is not None:
             return self._row_property(node, self.row)
+        if node.text in self.hidden:
+            message = f"the alias '{node.text}' cannot be used inside an aggregate or a list"
+            meant = self._owned(node.text) or f"write what '{node.text}' stands for"
+            self._fail(Code.UNKNOWN_ALIAS, node.span, message, meant)
         if self.aliases is None:
             general = f"write a property as $variable.{node.text}" if self.scope else None
             hint = self._owned(node.text) or general
@@ -393,8 +413,8 @@ class ExpressionResolver:
             return self._text_match(node)
         if not self.in_result:
             code = Code.MISUSED_SEARCH if node.function in RANKINGS else Code.MISUSED_AGGREGATE
-            hint = "use it in return, having or order"
-            self._fail(code, node.span, f"{node.function} is not allowed here", hint)
+            message = f"{node.function} is not allowed here"
+            self._fail(code, node.span, message, self.elsewhere)
         if node.function in AGGREGATES:
             return self._aggregate(node)
         return self._rrf(node) if node.function == "rrf" else self._ranking(node)
@@ -408,6 +428,10 @@ class ExpressionResolver:
         """Return the path whose length is asked for; None if something else is."""
         match node:
             case ast.FunctionCall("length", (ast.Variable(name),)) if name in self.paths:
+                if self.makes_lists:
+                    message = "a list cannot hold the length of a path"
+                    hint = f"return length(${name}) as a column of its own"
+                    self._fail(Code.MISUSED_PATH, node.span, message, hint)
                 return name
             case ast.FunctionCall(function) if function in PATH_PARTS:
                 message = f"{function}($path) is shown, as a column of its own"
@@ -540,7 +564,7 @@ class ExpressionResolver:
         if len(node.arguments) != 1:
             message = f"{node.function} takes one argument"
             self._fail(Code.MISUSED_AGGREGATE, node.span, message)
-        within = replace(self, in_result=False, aliases=None)
+        within = self._for_rows("aggregate a property, or what is computed from properties")
         argument = within._value(node.arguments[0])
         if not isinstance(
             argument, expr.VariableRef | expr.PropertyRef | expr.ColumnRef | expr.Call

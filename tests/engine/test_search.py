@@ -357,6 +357,21 @@ def test_nearest_orders_the_closest_first_and_drops_rows_without_a_vector(docs: 
     assert nulls == ["e", "g"]
 
 
+def test_the_rows_of_a_union_are_as_far_as_those_of_its_reads(docs: Graph) -> None:
+    def read(point: str) -> str:
+        shown = f"$d.slug as s, nearest($d.point, {point}) as far"
+        return f"match {{ $d: Doc }} return {{ {shown} }}"
+
+    points = ("[1.0, 0.0, 0.0]", "[0.0, 1.0, 0.0]")
+    both = {row for point in points for row in rows(docs, f"{read(point)} limit 99")}
+
+    asked = " union ".join(map(read, points)) + " order { far desc } limit 99"
+    found = rows(docs, asked)
+
+    assert set(found) == both
+    assert rows(docs, asked.replace("99", "2")) == found[:2] == [("f", 2.0), ("a", 1.0)]
+
+
 def test_nearest_gives_as_many_rows_as_the_limit_says_when_there_are_so_many(docs: Graph) -> None:
     body = """
         match { $d: Doc  $d.pages >= 2  not { $_ wrote $d } }

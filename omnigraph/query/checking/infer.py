@@ -138,6 +138,8 @@ class Inference:
             for variable in (traversal.source, traversal.target)
             if (types := self.types(variable.name)) is not None
         )
+        if traversal.source.name == traversal.target.name:
+            ends = f"${traversal.source.name} cannot be both"
         message = f"{edge.name} goes from {edge.source} to {edge.target}, but {ends}"
         self.problems.report(Code.EDGE_ENDPOINTS, traversal.span, message)
 

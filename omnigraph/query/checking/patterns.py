@@ -131,7 +131,11 @@ class PatternChecker:
             self.problems.report(Code.UNKNOWN_TYPE, binding.type.span, message)
         elif not self._is_param(binding.variable):
             interface = binding.type.text if binding.type.text in self.catalog.interfaces else None
-            if _clashes(types, interface, declared.get(name), outer.get(name)):
+            around = outer.get(name)
+            if around is not None and interface is not None and around.interface == interface:
+                # Edges may have left fewer of its types.
+                types = around.type.types or types
+            if _clashes(types, interface, declared.get(name), around):
                 message = f"'${name}' is already bound to another type"
                 self.problems.report(Code.REBOUND_VARIABLE, binding.variable.span, message)
             else:

@@ -50,6 +50,7 @@ class UnionChecker:
             problems=self.problems,
             scope={},
             aliases=aliases,
+            elsewhere="a union is ordered by its columns: write the name of one",
         )
         order = [check_order_key(each, expressions) for each in union.order]
         bounds = BoundChecker(self.params, self.problems)
