@@ -61,15 +61,15 @@ def without_edges(
 
 
 def without_values(rows: Lens, item: Property, deadline: Deadline) -> Iterator[Violation]:
-    """Yield the rows without a value of a required property that was dropped.
+    """Yield the rows without a value of a required property that is new or comes back.
 
-    They came after it was dropped, or their text is not the one that their vector was made from.
+    They came while it was not there, or their text is not the one that their vector was made from.
     """
     what = "the row was inserted" + ("" if item.embed is None else " or its text changed")
     for batch in _batches(rows, [item.name], deadline):
         lacking = batch.filter(batch[item.name].is_null())
         for row_id in lacking["id"].to_pylist():
-            reason = f"is required, and {what} while the property was dropped"
+            reason = f"is required, and {what} while the property was not there"
             yield _violation(rows.stored, Code.REQUIRED_VALUE, [item.name], reason, row_id)
 
 

@@ -15,7 +15,7 @@ from omnigraph.evolve.past import Past
 from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, EdgeType, Property, StoredType
 from omnigraph.schema.migration import plan_schema_migration
-from omnigraph.schema.steps import MigrationStep, RestoreProperty
+from omnigraph.schema.steps import MigrationStep
 from omnigraph.spark.deadline import Deadline
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -38,19 +38,21 @@ class Outlook:
         return plan_schema_migration(self.snapshot.catalog, self.catalog).steps
 
     def incomplete(self) -> Iterator[Violation]:
-        """Yield the rows without a value of a required property that comes back."""
+        """Yield the rows without a value of a required property that the type gets."""
         for stored, item in self.demanding():
             yield from without_values(self.rows(stored), item, self.deadline)
 
     def demanding(self) -> Iterator[tuple[StoredType, Property]]:
-        """Yield the required properties that come back, each with its type."""
-        for step in self.steps:
-            stored = None
-            if isinstance(step, RestoreProperty):
-                stored = self.catalog.stored(step.type_name)
-            if isinstance(step, RestoreProperty) and stored is not None:
-                item = stored.properties[step.property_name]
-                if not item.nullable and item.default is None:
+        """Yield the required properties that a type gets without a default, each with its type.
+
+        They come back, or other commits had them before and the rows of this one never did.
+        """
+        before = {**self.snapshot.catalog.dropped_types, **self.snapshot.catalog.by_identity}
+        for stored in self.catalog.by_identity.values():
+            old = before.get(stored.identity, stored)
+            known = {each.identity for each in old.properties.values()}
+            for item in stored.properties.values():
+                if item.identity not in known and not item.nullable and item.default is None:
                     yield stored, item
 
     def rows(self, stored: StoredType) -> Lens:

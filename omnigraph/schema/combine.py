@@ -109,10 +109,19 @@ def _has(side: Catalog, node: NodeType, interface: Interface, item: Property) ->
 
 
 def _unfit(merged: Catalog, sides: Iterable[Catalog]) -> list[str]:
-    """Return what stored rows of either side cannot be brought to."""
+    """Return what no schema may change, whatever rows there are.
+
+    Whether these have values for what a type gets is asked when they are brought to it, as it is of
+    a property that comes back.
+    """
+    back = [
+        Dropped(item=item, owner=each.identity, commit="")
+        for each in merged.by_identity.values()
+        for item in each.properties.values()
+    ]
     # Interfaces have no rows of their own.
-    plans = (plan_schema_migration(replace(each, interfaces={}), merged) for each in sides)
-    steps = [step for plan in plans for step in plan.steps]
+    bare = (replace(each, interfaces={}, dropped=(*each.dropped, *back)) for each in sides)
+    steps = [step for each in bare for step in plan_schema_migration(each, merged).steps]
     return [*dict.fromkeys(str(each) for each in steps if isinstance(each, UnsupportedChange))]
 
 

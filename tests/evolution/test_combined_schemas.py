@@ -219,3 +219,71 @@ def test_a_dropped_edge_type_comes_back_between_nodes_that_one_side_renames(
         graph.apply_schema(RELINKED, target, allow_data_loss=True)
     assert [row["dst"] for row in rows(graph, "edge:E", target)] == ["b"]
     assert graph.fsck().is_sound
+
+
+RANKLESS = "node P { slug: String @key }"
+RANKED = "node P { slug: String @key  rank: I32 }"
+
+
+def rank(graph: Graph, branch: str) -> None:
+    """Give P a required property without a default, which only a dropped one can become."""
+    for schema in (RANKED.replace("I32", "I32 @default(1)"), RANKLESS, RANKED):
+        graph.apply_schema(schema, branch, allow_data_loss=True)
+
+
+@pytest.fixture
+def rankless(tmp_path: Path) -> Graph:
+    """A graph of one node, with a branch at the same commit."""
+    graph = fresh_graph(tmp_path / "graph", RANKLESS)
+    change(graph, 'insert P { slug: "a" }')
+    graph.create_branch("draft")
+    return graph
+
+
+@SIDES
+@pytest.mark.parametrize("elsewhere", ["", WITH_Q])
+def test_a_required_property_is_a_conflict_with_rows_that_never_had_it(
+    rankless: Graph, source: str, target: str, elsewhere: str
+) -> None:
+    rank(rankless, "main")
+    rankless.apply_schema(RANKLESS + elsewhere, "draft")
+    change(rankless, 'insert P { slug: "b" }', "draft")
+
+    for merge in (rankless.preview_merge, rankless.merge):
+        with pytest.raises(SchemaConflictError, match=r"P\.rank of .a.: is required"):
+            merge(source, target)
+
+
+@SIDES
+def test_a_required_property_that_both_sides_have_may_be_missing_in_their_base(
+    rankless: Graph, source: str, target: str
+) -> None:
+    for branch in ("main", "draft"):
+        rank(rankless, branch)
+        change(rankless, f'insert P {{ slug: "{branch}", rank: 2 }}', branch)
+
+    rankless.merge(source, target)
+
+    found = {row["id"]: row["rank"] for row in rows(rankless, "node:P", target)}
+    assert found == {"a": 1, "main": 2, "draft": 2}
+
+
+@SIDES
+@pytest.mark.parametrize("elsewhere", ["", WITH_Q])
+def test_a_required_property_is_no_conflict_with_a_type_without_rows(
+    rankless: Graph, source: str, target: str, elsewhere: str
+) -> None:
+    for branch in ("main", "draft"):
+        change(rankless, 'delete P where slug = "a"', branch)
+    rankless.apply_schema(RANKLESS + elsewhere, "draft")
+    rank(rankless, "main")
+    heads = [rankless.snapshot(branch).commit.id for branch in ("main", "draft")]
+
+    rankless.merge(heads[1])
+    rankless.merge(heads[0], "draft")
+    for branch in ("main", "draft"):
+        change(rankless, f'insert P {{ slug: "{branch}", rank: 2 }}', branch)
+    rankless.merge(source, target)
+
+    found = {row["id"]: row["rank"] for row in rows(rankless, "node:P", target)}
+    assert found == {"main": 2, "draft": 2}
