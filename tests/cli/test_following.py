@@ -14,7 +14,10 @@ from click.testing import CliRunner, Result
 
 from omnigraph.api.graph import Graph
 from omnigraph.cli.following import inbox as inboxes
+from omnigraph.cli.following.follow import Batch
+from omnigraph.cli.following.inbox import Inbox
 from omnigraph.cli.main import omnigraph
+from omnigraph.write.load.loaded import Loaded
 from tests.sample import ages, new_graph
 
 MOST_SECONDS = 120
@@ -107,6 +110,91 @@ def test_a_file_that_appears_again_with_other_rows_is_another_one(
 
     assert ages(graph) == {"ann": 31}
     assert names(inbox / "_done") == ["a.2.jsonl", "a.jsonl"]
+
+
+def offered(source: Inbox) -> Iterator[str]:
+    """Yield the names of files as they are offered, and look again until one is."""
+    return (each.name for each in source.batches() if each is not None)
+
+
+def test_a_file_that_is_written_to_while_others_are_loaded_waits_until_it_is_whole(
+    inbox: Path,
+) -> None:
+    offer(inbox, "a.jsonl", ann=30)
+    offer(inbox, "b.jsonl", bob=40)
+    offer(inbox, "c.jsonl", cat=50)
+    names = offered(Inbox(inbox, "scope"))
+    assert next(names) == "a.jsonl"
+
+    (inbox / "a.jsonl").unlink()
+    offer(inbox, "b.jsonl", bob=40, bea=41)
+
+    assert next(names) == "c.jsonl"
+    (inbox / "c.jsonl").unlink()
+    assert next(names) == "b.jsonl", "it comes when nothing is written to it any more"
+
+
+def test_a_file_that_is_withdrawn_while_others_are_loaded_is_not_missed(
+    graph: Graph, inbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        offer(inbox, f"{name}.jsonl", **{name: 30})
+    withdraw_before(monkeypatch, "keep", inbox / "b.jsonl")
+
+    done = followed(graph, inbox)
+
+    assert done.exit_code == 0, done.output
+    assert ages(graph) == {"a": 30, "c": 30}
+    assert done.stdout.splitlines()[-1] == "ingested 2 files"
+
+
+@pytest.mark.parametrize(
+    ("step", "text", "told"),
+    [
+        ("keep", '{"type": "Company", "data": {"name": "x"}}', "ingested 1 file"),
+        ("refuse", "no JSON", "ingested 0 files"),
+    ],
+)
+def test_a_file_that_is_withdrawn_while_it_is_loaded_ends_nothing(
+    graph: Graph, inbox: Path, monkeypatch: pytest.MonkeyPatch, step: str, text: str, told: str
+) -> None:
+    (inbox / "a.jsonl").write_text(text)
+    withdraw_before(monkeypatch, step, inbox / "a.jsonl")
+
+    done = followed(graph, inbox)
+
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[-1] == told
+
+
+def withdraw_before(patched: pytest.MonkeyPatch, step: str, file: Path) -> None:
+    """Remove a file when the first batch comes to a step."""
+    real = getattr(Inbox, step)
+
+    def taken(self: Inbox, *args: object) -> int:
+        file.unlink(missing_ok=True)
+        found: int = real(self, *args)
+        return found
+
+    patched.setattr(Inbox, step, taken)
+
+
+def test_a_file_that_is_written_to_while_it_is_loaded_is_set_aside_and_said(
+    graph: Graph, inbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer(inbox, "a.jsonl", ann=30)
+    real = Inbox.keep
+
+    def keep(self: Inbox, batch: Batch, loaded: Loaded) -> int:
+        offer(inbox, "a.jsonl", ann=30, bob=40)
+        return real(self, batch, loaded)
+
+    monkeypatch.setattr(Inbox, "keep", keep)
+    done = followed(graph, inbox)
+
+    assert done.exit_code == 1
+    assert "was written to while it was ingested" in done.stderr
+    assert "a.jsonl" in names(inbox / "_bad")
 
 
 def test_a_process_killed_after_a_commit_repeats_nothing(graph: Graph, inbox: Path) -> None:

@@ -88,10 +88,10 @@ def follow(source: BatchSource, ingest: Ingest, tally: Tally, *, once: bool) -> 
 def _take(source: BatchSource, ingest: Ingest, tally: Tally, batch: Batch) -> None:
     try:
         loaded = ingest(batch)
+        kept = source.keep(batch, loaded)
     except OmniGraphError as failed:
         tally.bad += source.refuse(batch, failed)
         return
-    kept = source.keep(batch, loaded)
     tally.ingested += kept
     if kept:
         click.echo(f"{batch.name}: {loaded_line(loaded)}")

@@ -42,7 +42,9 @@ class Inbox:
         self._check()
         while True:
             for file in self._look():
-                yield Batch(file.name, [str(file)], partial(_how, file, self.scope))
+                # The files before it may have taken long to load.
+                if self._is_as_seen(file):
+                    yield Batch(file.name, [str(file)], partial(_how, file, self.scope))
             yield None
             time.sleep(_LOOK_SECONDS)
 
@@ -52,26 +54,40 @@ class Inbox:
         return not self._seen
 
     def keep(self, batch: Batch, loaded: "Loaded") -> int:  # noqa: ARG002 - as all sources
-        """Move a file that was ingested away."""
-        self.put(self.folder / batch.name, DONE)
+        """Move a file that was ingested away; raise for one that was written to meanwhile."""
+        file = self.folder / batch.name
+        if _state(file) is not None and not self._is_as_seen(file):
+            message = f"{file} was written to while it was ingested; only a part of it was"
+            raise UnreadableError(message, hint="rename a file into the folder when it is whole")
+        self.put(file, DONE)
         return 1
 
     def refuse(self, batch: Batch, failed: OmniGraphError) -> int:
-        """Set a file with bad rows aside; any other error is raised, and the file stays."""
+        """Set a file with bad rows aside; any other error is raised, and the file stays.
+
+        One that was withdrawn meanwhile is no longer offered, whatever is wrong with it.
+        """
         if not _is_blamed(failed):
             raise failed
-        set_aside(self.put(self.folder / batch.name, BAD), failed)
+        place = self.put(self.folder / batch.name, BAD)
+        if place is None:
+            return 0
+        set_aside(place, failed)
         return 1
 
-    def put(self, file: Path, where: str) -> Path:
-        """Move a file away, and return where it is; it replaces nothing."""
+    def put(self, file: Path, where: str) -> Path | None:
+        """Move a file away, and return where it is; it replaces nothing. None when it is gone."""
         place = self.folder / where / file.name
+        place.parent.mkdir(exist_ok=True)
         number = 1
         while place.exists():
             number += 1
             place = self.folder / where / f"{file.stem}.{number}{file.suffix}"
         self._seen.pop(file.name, None)
-        return file.rename(place)
+        try:
+            return file.rename(place)
+        except FileNotFoundError:
+            return None
 
     def close(self) -> None:
         """Do nothing: a folder is not held."""
@@ -87,9 +103,14 @@ class Inbox:
     def _look(self) -> list[Path]:
         """Return the files that have not changed since the last look, in the order of names."""
         files = [each for each in self.folder.iterdir() if _is_offered(each)]
-        before, self._seen = self._seen, {each.name: _state(each) for each in files}
-        ready = [each for each in files if before.get(each.name) == self._seen[each.name]]
-        return sorted(ready, key=lambda each: each.name)
+        states = ((each.name, _state(each)) for each in files)
+        before, self._seen = self._seen, {name: found for name, found in states if found}
+        ready = [name for name, found in self._seen.items() if before.get(name) == found]
+        return [self.folder / name for name in sorted(ready)]
+
+    def _is_as_seen(self, file: Path) -> bool:
+        """Whether nothing was written to a file since the last look, and it is still there."""
+        return _state(file) == self._seen.get(file.name, ())
 
 
 def _how(file: Path, scope: str) -> "LoadKeywords":
@@ -119,6 +140,10 @@ def _is_offered(file: Path) -> bool:
     )
 
 
-def _state(file: Path) -> tuple[int, int]:
-    found = file.stat()
+def _state(file: Path) -> tuple[int, int] | None:
+    """Return what changes when a file is written to; None when it is gone."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
     return found.st_size, found.st_mtime_ns
