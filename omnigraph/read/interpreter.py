@@ -12,6 +12,7 @@ import pyarrow as pa
 from omnigraph.data.derived.codes import number_combinations
 from omnigraph.data.derived.numbering import NO_ROW
 from omnigraph.data.result import ResultStream
+from omnigraph.data.values.capacity import within_capacity
 from omnigraph.frozen import dataclass
 from omnigraph.query.checked import Column
 from omnigraph.query.expr import (
@@ -88,9 +89,11 @@ def execute_plan(execution: Execution, plan: ReadPlan) -> ResultStream:
     """
     *before, last = plan.operators
     if not isinstance(last, Project):
-        rows = execute(execution, ONE_ROW, plan.operators, ())
+        with within_capacity():
+            rows = execute(execution, ONE_ROW, plan.operators, ())
         return _stream_rows(execution, plan, rows, lambda some: some)
-    rows = execute(execution, ONE_ROW, before, (last,))
+    with within_capacity():
+        rows = execute(execution, ONE_ROW, before, (last,))
     execution.check(rows.total, len(last.columns))
     return _stream_rows(
         execution, plan, rows, lambda some: project_rows(execution, some, last.columns)
@@ -122,16 +125,20 @@ def _stream_rows(
     shape, first_rows = _shape_of(_Shown(plan, execution.reader.snapshot.catalog))
     total = rows.total
 
+    def made(some: Matches) -> pa.RecordBatch:
+        with within_capacity():
+            return build_batch(make(some), shape)
+
     def batches() -> Iterator[pa.RecordBatch]:
         if rows.weights is None and 0 < total <= first_rows:
             execution.check_cancelled()
-            yield build_batch(make(rows), shape)
+            yield made(rows)
             return
         most = min(_SLICE_BYTES, execution.budget.bytes // 8)
         size = _SliceSize(total, most, first_rows)
         for some in rows.slices(size.next):
             execution.check_cancelled()
-            batch = build_batch(make(some), shape)
+            batch = made(some)
             size.learn(some.count, batch.nbytes)
             yield batch
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.data.values.capacity import check_repeated
 from omnigraph.data.values.columns import to_timestamps
 from omnigraph.data.values.equality import Mask
 from omnigraph.query.parsing.ast import Operator
@@ -50,6 +51,7 @@ def broadcast(column: Operand, count: int) -> pa.Array:
     """Return a value for each of `count` rows."""
     if is_array(column):
         return column
+    check_repeated(column, count)
     return pa.repeat(column, count) if count else pa.array([], column.type)
 
 
