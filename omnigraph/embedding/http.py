@@ -177,10 +177,20 @@ def _requested_pause(answer: "httpx.Response") -> float | None:
     asked = answer.headers.get("Retry-After", "")
     if asked.isdecimal():
         return float(asked)
-    if date := parsedate_tz(asked):
-        return max(0.0, mktime_tz(date) - time.time())
+    until = _moment(asked)
+    if until is not None:
+        return max(0.0, until - time.time())
     found = _RETRY_INFO.search(answer.text)
     return float(found[1]) if found else None
+
+
+def _moment(date: str) -> float | None:
+    """Return when a date is; None for what is none, or one that no clock will show."""
+    try:
+        parts = parsedate_tz(date)
+        return None if parts is None else mktime_tz(parts)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _reason(answer: "httpx.Response") -> str:

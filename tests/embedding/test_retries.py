@@ -52,9 +52,10 @@ def test_pauses_stay_bounded_however_many_attempts(asking: Asking, provider: Pro
         (lambda: failed(503, "later", retry_after=formatdate(time() + 60, usegmt=True)), 55, 61),
         (lambda: failed(429, "later", retry_after=formatdate(time() - 60, usegmt=True)), 0, 0.2),
         (lambda: failed(429, "later", retry_after="soon"), 0.2, 0.4),
+        (lambda: failed(429, "later", retry_after="Mon, 01 Jan 99999 00:00:00 GMT"), 0.2, 0.4),
         (lambda: Reply(429, b'{"error": {"details": [{"retryDelay": "34.5s"}]}}'), 34.5, 34.7),
     ],
-    ids=["seconds", "date", "past date", "nonsense", "retry info of Google"],
+    ids=["seconds", "date", "past date", "nonsense", "impossible date", "retry info of Google"],
 )
 def test_a_provider_that_names_a_pause_gets_it(
     embedder: HttpEmbedder,
