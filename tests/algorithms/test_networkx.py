@@ -148,6 +148,25 @@ def test_betweenness_is_estimated_from_samples_that_a_seed_chooses(view: View) -
     assert values(again) == values(one)
 
 
+@pytest.mark.parametrize("direction", ["out", "in", "both"])
+@pytest.mark.parametrize("samples", [1, 10])
+def test_estimates_of_many_seeds_are_exact_on_the_average(
+    view: View, direction: str, samples: int
+) -> None:
+    name = "Davis" if direction == "both" else "Loose"
+    network = simple(name, nx.Graph) if direction == "both" else simple(name)
+    exact = nx.betweenness_centrality(network.reverse() if direction == "in" else network)
+
+    each = [
+        values(view.algo.betweenness(f"In{name}", direction=direction, samples=samples, seed=seed))
+        for seed in range(300)
+    ]
+
+    mean = {node: sum(found[node] for found in each) / len(each) for node in exact}
+    assert sum(mean.values()) == pytest.approx(sum(exact.values()), rel=0.1)
+    assert mean == pytest.approx(exact, abs=max(exact.values()) / 5)
+
+
 @ALL
 def test_cores_and_triangles_are_those_of_networkx(view: View, name: str) -> None:
     network = undirected(name)

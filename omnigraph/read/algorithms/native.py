@@ -45,22 +45,29 @@ class NativeTask:
     def _rounds(self) -> int:
         if self.name != "betweenness":
             return 1
-        return int(self.settings.get("samples") or self.links.count)
+        samples = self.settings.get("samples")
+        if samples is None:
+            return self.links.count
+        return 2 * int(samples) if self.directed else int(samples)
 
 
 def run_native(task: NativeTask) -> "np.ndarray":
     """Return a number for each node; raise UnavailableError without the extra `algorithms`."""
-    networkit = _networkit()
-    networkit.setNumberOfThreads(1)
+    _networkit().setNumberOfThreads(1)
+    return _RUNS[task.name](_graph(task), task)
+
+
+def _graph(task: NativeTask, *, backwards: bool = False) -> "networkit.Graph":
     links = task.links
     ends = links.sources.astype(np.uint64), links.targets.astype(np.uint64)
-    graph = networkit.GraphFromCoo(
+    if backwards:
+        ends = ends[::-1]
+    return _networkit().GraphFromCoo(
         (links.weights, ends) if task.weighted else ends,
         n=links.count,
         weighted=task.weighted,
         directed=task.directed,
     )
-    return _RUNS[task.name](graph, task)
 
 
 def check_installed() -> None:
@@ -107,16 +114,35 @@ def _louvain(graph: "networkit.Graph", task: NativeTask) -> "np.ndarray":
 
 def _betweenness(graph: "networkit.Graph", task: NativeTask) -> "np.ndarray":
     """Return which part of the pairs of other nodes have shortest paths by way of a node."""
-    networkit, samples = _networkit(), task.settings.get("samples")
-    if samples is None:
-        found = np.array(networkit.centrality.Betweenness(graph).run().scores())
+    if task.settings.get("samples") is None:
+        found = np.array(_networkit().centrality.Betweenness(graph).run().scores())
     else:
-        with _seeding:
-            networkit.setSeed(seed=int(task.settings.get("seed") or 0), useThreadId=False)
-            estimate = networkit.centrality.EstimateBetweenness(graph, samples)
-            found = np.array(estimate.run().scores())
+        found = _estimate(graph, task)
     count = task.links.count
     return found / ((count - 1) * (count - 2)) if count > 2 else np.zeros(count)
+
+
+def _estimate(graph: "networkit.Graph", task: NativeTask) -> "np.ndarray":
+    """Return about how many shortest paths lead through a node.
+
+    networkit counts a path by how far along it the node is. That of a path and that of the same
+    path backwards add up to one, so a directed graph is sampled in both directions.
+    """
+    found = _sample(graph, task)
+    if not task.directed:
+        return found
+    backwards: np.ndarray = _sample(_graph(task, backwards=True), task)
+    return (found + backwards) / 2
+
+
+def _sample(graph: "networkit.Graph", task: NativeTask) -> "np.ndarray":
+    networkit, samples = _networkit(), int(task.settings["samples"])
+    with _seeding:
+        networkit.setSeed(seed=int(task.settings.get("seed") or 0), useThreadId=False)
+        scores = networkit.centrality.EstimateBetweenness(graph, samples).run().scores()
+    # networkit takes one sample more than it divides by.
+    found: np.ndarray = np.array(scores) * (samples / (samples + 1))
+    return found
 
 
 _RUNS: Mapping[str, Callable[["networkit.Graph", NativeTask], "np.ndarray"]] = {
