@@ -17,6 +17,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.view import View
 from omnigraph.data.derived import topology
 from omnigraph.data.values import capacity
+from omnigraph.data.values.columns import to_array
 from omnigraph.errors import BudgetError, CancelledError
 from omnigraph.query.planning.arrange import PatternLink
 from omnigraph.read import answer
@@ -208,11 +209,10 @@ def test_a_whole_column_with_too_much_text_exceeds_the_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: str
 ) -> None:
     graph = made(tmp_path, "node T { text: String }", *(node("T", text=each) for each in "ab"))
-    plain = topology.to_array
 
     def overflowing(column: pa.ChunkedArray) -> pa.Array:
         is_text = set(column.to_pylist()) == {"a", "b"}
-        return plain(pa.chunked_array([most_text()] * 2) if is_text else column)
+        return to_array(pa.chunked_array([most_text()] * 2) if is_text else column)
 
     monkeypatch.setattr(topology, "to_array", overflowing)
     with pytest.raises(BudgetError, match="GiB of text"):
