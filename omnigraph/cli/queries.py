@@ -1,6 +1,5 @@
 """Queries: the options with which a command says what to run, on which graph, and with what."""
 
-import json
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -194,8 +193,10 @@ def read_params(text: str | None, path: str | None = None) -> dict[str, object]:
     text = text if path is None else read_text(path)
     if text is None:
         return {}
+    from omnigraph.query.params import parse_json
+
     try:
-        found = json.loads(text)
+        found = parse_json(text)
     except (ValueError, RecursionError) as bad:
         raise _not_params(f"the parameters are not JSON: {bad}") from None
     if not isinstance(found, dict):

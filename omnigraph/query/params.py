@@ -1,6 +1,7 @@
 """Params: binds values from JSON or Python to the parameters that a query declares."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
@@ -66,12 +67,42 @@ def _of_text(text: str, kind: TypeRef | None) -> object:
     if kind is None:  # `bind_params` will say that there is no such parameter
         return text
     try:
-        value = json.loads(text)
+        value = parse_json(text)
         if value is not None:
             coerce(value, kind.type)
     except (ValueError, RecursionError):
         return text
     return text if value is None and not kind.nullable else value
+
+
+def parse_json(text: str) -> object:
+    """Return the value of a JSON text; raises ValueError or RecursionError.
+
+    What a load refuses is refused: numbers that are not finite, and names that are given twice.
+    """
+    return json.loads(
+        text, object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite
+    )
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"'{name}' is given twice")
+        found[name] = value
+    return found
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is not a number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large a number")
+    return number
 
 
 def _coerce_param(name: str, value: object, kind: TypeRef, problems: Problems) -> Value | None:

@@ -28,6 +28,21 @@ CASES = (
         "read g.omni --query people.gq --name friends --params '{'",
         "[P4]: the parameters are not",
     ),
+    (
+        1,
+        "read g.omni --query people.gq --name friends --params '{\"name\": 1e400}'",
+        "[P4]: the parameters are not JSON: 1e400 is too large a number",
+    ),
+    (
+        1,
+        "read g.omni --query people.gq --name friends --params '{\"name\": NaN}'",
+        "[P4]: the parameters are not JSON: NaN is not a number",
+    ),
+    (
+        1,
+        "read g.omni --query people.gq --name friends --params '{\"name\": 1, \"name\": 2}'",
+        "[P4]: the parameters are not JSON: 'name' is given twice",
+    ),
     (1, "read g.omni --query people.gq --name friends --params '{\"nme\": 1}'", "[P2]: "),
     (
         1,

@@ -433,6 +433,16 @@ def test_the_next_step_says_who_merges_and_how(graph: Graph, run: Run) -> None:
     assert (commit.actor, commit.message) == ("judge", "two in one")
 
 
+@pytest.mark.parametrize("value", ["1e400", "NaN", '1, "value": 2'])
+def test_a_choice_that_is_no_json_is_refused(run: Run, graph: Graph, value: str) -> None:
+    Path("choices.json").write_text(f'{{"merge_conflicts": [{{"value": {value}}}]}}')
+
+    done = run("branch", "merge", "draft", "g.omni", "--resolutions", "choices.json")
+
+    assert done.exit_code == 1
+    assert "is not a resolutions file" in done.stderr
+
+
 def test_a_choice_that_meets_no_conflict_is_refused(graph: Graph, run: Run) -> None:
     change(graph, "main", "eve", move("ann", "Ulm"))
     change(graph, "draft", "adam", set_age("ann", 31))

@@ -76,6 +76,17 @@ def test_a_parameter_is_json_where_that_fits_its_type_and_else_text(run: Run) ->
     assert rows.output.splitlines() == ["p.name,p.role", "7,dev", "ann,"]
 
 
+@pytest.mark.parametrize("text", ["1e400", "NaN", "-Infinity"])
+def test_what_is_no_finite_number_is_refused(run: Run, tmp_path: Path, text: str) -> None:
+    query = "query above($least: F64) { match { $p: Person  $p.age > $least } return { $p.name } }"
+    (tmp_path / "queries/above.gq").write_text(query)
+
+    found = run("query", "run", "above", "--param", f"least={text}")
+
+    assert found.exit_code == 1
+    assert f'expected F64, got "{text}"' in found.output
+
+
 @pytest.mark.parametrize("other", [("--param", "$name=b"), ("--params", '{"name": "b"}')])
 def test_a_parameter_cannot_be_given_twice(run: Run, other: tuple[str, str]) -> None:
     done = run("query", "run", "add", "--param", "name=a", *other)

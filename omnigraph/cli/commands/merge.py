@@ -325,8 +325,11 @@ def _choices(path: str | None) -> list[Document]:
     """Return the conflicts of a file that a preview wrote; none where no file is given."""
     if path is None:
         return []
+    from omnigraph.query.params import parse_json
+
     try:
-        found: list[Document] = json.loads(read_text(path))["merge_conflicts"]
+        document: Any = parse_json(read_text(path))
+        found: list[Document] = document["merge_conflicts"]
         if isinstance(found, list):
             return found
     except (ValueError, KeyError, TypeError, RecursionError):

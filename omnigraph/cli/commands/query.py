@@ -266,11 +266,11 @@ def _typed(about: "QueryDescription", texts: "Mapping[str, str]") -> dict[str, o
 
 def _of_text(text: str, kinds: str | list[str]) -> object:
     """Return a text as JSON if that fits one of some types of JSON Schema, else the text."""
-    import json
+    from omnigraph.query.params import parse_json
 
     fitting = [kinds] if isinstance(kinds, str) else kinds
     try:
-        found = json.loads(text)
+        found = parse_json(text)
     except (ValueError, RecursionError):
         return text
     if found is None:
