@@ -131,8 +131,8 @@ def _estimate(graph: "networkit.Graph", task: NativeTask) -> "np.ndarray":
     found = _sample(graph, task)
     if not task.directed:
         return found
-    backwards: np.ndarray = _sample(_graph(task, backwards=True), task)
-    return (found + backwards) / 2
+    both: np.ndarray = found + _sample(_graph(task, backwards=True), task)
+    return both / 2
 
 
 def _sample(graph: "networkit.Graph", task: NativeTask) -> "np.ndarray":
