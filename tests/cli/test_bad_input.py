@@ -40,7 +40,7 @@ CASES = (
     ),
     (
         1,
-        "read g.omni --query people.gq --name friends --params '{\"name\": 1, \"name\": 2}'",
+        'read g.omni --query people.gq --name friends --params \'{"name": 1, "name": 2}\'',
         "[P4]: the parameters are not JSON: 'name' is given twice",
     ),
     (1, "read g.omni --query people.gq --name friends --params '{\"nme\": 1}'", "[P2]: "),
