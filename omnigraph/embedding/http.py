@@ -7,7 +7,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from email.utils import mktime_tz, parsedate_tz
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -140,6 +140,10 @@ class HttpEmbedder:
     @property
     def model(self) -> str:
         return self.wire.model
+
+    def pausing(self, sleep: Callable[[float], None]) -> "HttpEmbedder":
+        """Return this embedder with another way to wait between two attempts, which may raise."""
+        return replace(self, service=replace(self.service, sleep=sleep))
 
     def embed(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Vectors:
         """Return the vectors of the texts; raise EmbeddingError if a batch fails for good."""

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from datetime import datetime
+from functools import partial
 from threading import Event
 
 import numpy as np
@@ -88,7 +89,7 @@ class Execution:
         known = dict.fromkeys(self._models(names, field.property)) or (None,)
         for each in known:
             embedder = embedder_for(model, self.environment, filled_by=each)
-        return query_vector(embedder, query, item.type.dimension)
+        return query_vector(embedder, query, item.type.dimension, partial(self.check, 0))
 
     def _models(self, names: Iterable[str], name: str) -> Iterator[str]:
         """Yield the models that filled a property in some types."""

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import with_timestamps
 from omnigraph.embedding import embedder_for, query_vector
-from omnigraph.errors import InputError, Json, OmniGraphError
+from omnigraph.errors import BudgetError, CancelledError, InputError, Json, OmniGraphError
 from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, NodeType, Property, embedded_in
 from omnigraph.schema.labels import key_of, label_of, shown_columns
@@ -163,7 +163,7 @@ def search(
         deadline.check()
         step(types, question, found, deadline)
     deadline.check()
-    _by_meaning(snapshot, types, question, found, environment)
+    _by_meaning(snapshot, types, question, found, environment, deadline)
     nodes = found.best(question.limit)
     return Hits(tuple(_hits(types, question, found, nodes)), tuple(found.notes))
 
@@ -276,13 +276,14 @@ def _by_meaning(
     question: SearchQuestion,
     found: _Rankings,
     environment: Mapping[str, str],
+    deadline: Deadline,
 ) -> None:
     """Rank the nodes by how near the vectors of their texts are to that of the question."""
     near: dict[_Found, tuple[float, str]] = {}
     for stored, table in types:
         for item in embedded_in(stored):
             filled_by = dict(snapshot.models(stored.identity)).get(item.identity)
-            wanted = _vector(item, question.text, environment, filled_by, found)
+            wanted = _vector(item, question.text, environment, filled_by, found, deadline)
             if wanted is None or item.embed is None:
                 continue
             rows = nearest_rows(table, item.name, wanted, _asked(question))
@@ -302,13 +303,16 @@ def _vector(
     environment: Mapping[str, str],
     filled_by: str | None,
     found: _Rankings,
+    deadline: Deadline,
 ) -> "np.ndarray | None":
     """Return the vector of the question for a property; None, with a note, when none can be had."""
     assert item.embed is not None
     assert isinstance(item.type, VectorType)
     try:
         embedder = embedder_for(item.embed.model, environment, filled_by=filled_by)
-        return query_vector(embedder, text, item.type.dimension)
+        return query_vector(embedder, text, item.type.dimension, deadline.check)
+    except (BudgetError, CancelledError):
+        raise
     except OmniGraphError as failed:
         note = f"nothing was searched by meaning: {failed.message}"
         found.notes += [] if note in found.notes else [note]

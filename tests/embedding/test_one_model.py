@@ -233,12 +233,16 @@ def test_a_text_is_embedded_once_for_many_queries(
     assert [each.texts for each in provider.received] == [["a text that only this test asks for"]]
 
 
+def go_on() -> None:
+    """Never give up."""
+
+
 def test_threads_that_ask_at_once_wait_for_one_embedding(
     asking: Asking, provider: Provider
 ) -> None:
     asked, embedder = AskedTexts(), asking.embedder("text-embedding-3-small")
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda _: asked.vector(embedder, "moon", 8), range(32)))
+        found = list(threads.map(lambda _: asked.vector(embedder, "moon", 8, go_on), range(32)))
     assert len(provider.received) == 1
     assert all((each == found[0]).all() for each in found)
 
@@ -247,13 +251,13 @@ def test_a_failure_is_not_kept(asking: Asking, provider: Provider) -> None:
     asked, embedder = AskedTexts(), asking.embedder("text-embedding-3-small")
     provider.replies.append(failed(401, "no"))
     with pytest.raises(EmbeddingError):
-        asked.vector(embedder, "moon", 8)
-    assert asked.vector(embedder, "moon", 8).shape == (8,)
+        asked.vector(embedder, "moon", 8, go_on)
+    assert asked.vector(embedder, "moon", 8, go_on).shape == (8,)
 
 
 def test_what_was_asked_longest_ago_makes_room(asking: Asking, provider: Provider) -> None:
     embedder = asking.embedder("text-embedding-3-small")
     asked = AskedTexts(most_bytes=2 * (8 * 4 + 4))
     for text in ("a", "b", "a", "c", "a", "b"):
-        asked.vector(embedder, text, 8)
+        asked.vector(embedder, text, 8, go_on)
     assert [each.texts[0] for each in provider.received] == ["a", "b", "c", "b"]
