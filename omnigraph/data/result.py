@@ -91,16 +91,12 @@ class Result:
         """Return the rows as a pandas DataFrame.
 
         Integers beside null are floats there, or nullable integers where a float would be another
-        number.
+        number. Inside of nodes, edges and lists they stay integers, and null is None.
         """
         import pandas as pd
 
-        frame: pd.DataFrame = self.table.to_pandas()
-        nullable = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
-        for name, column in zip(self.columns, self.table.columns, strict=True):
-            if column.null_count and column.type in nullable and not _is_json(column):
-                frame[name] = column.to_pandas(types_mapper=nullable.get)
-        return frame
+        columns = zip(self.columns, self.table.columns, strict=True)
+        return pd.DataFrame({name: _to_series(column) for name, column in columns})
 
     def to_polars(self) -> "polars.DataFrame":
         """Return the rows as a polars DataFrame; needs the extra `frames`."""
@@ -218,6 +214,22 @@ def _first_rows(result: Result) -> tuple[list[list[str]], str]:
     rows = [[_to_text(value) for value in row.values()] for row in shown]
     more = len(result) - len(shown)
     return rows, f"… and {more:,} more rows" if more > 0 else "" if rows else "no rows"
+
+
+def _to_series(column: pa.ChunkedArray) -> "pd.Series[Any]":
+    """Return a column for pandas, whose values are what they were."""
+    import pandas as pd
+
+    nullable = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+    found: pd.Series[Any]
+    if pa.types.is_nested(column.type):
+        # Arrays of NumPy know no time zones.
+        found = column.to_pandas(integer_object_nulls=True, timestamp_as_object=True)
+    elif column.null_count and column.type in nullable and not _is_json(column):
+        found = column.to_pandas(types_mapper=nullable.get)
+    else:
+        found = column.to_pandas()
+    return found
 
 
 def _to_spark_type(kind: pa.DataType) -> pa.DataType:

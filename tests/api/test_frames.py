@@ -60,6 +60,32 @@ def test_integers_that_no_float_holds_are_the_same_in_pandas_beside_null(tmp_pat
         assert graph.load(again, type="N", mode="merge").commit is None
 
 
+NESTED = """
+node N { k: String @key  i: I64?  u: U64?  many: [I64]?  seen: [DateTime]?  v: Vector(2)? }
+"""
+
+
+def test_what_is_inside_of_nodes_and_lists_is_the_same_in_pandas(tmp_path: Path) -> None:
+    first = datetime(2024, 1, 31, 12, tzinfo=UTC)
+    wide = {"k": "a", "i": 2**53 + 1, "u": 2**64 - 1, "many": [2**63 - 1], "seen": [first]}
+    with init(tmp_path / "g", NESTED) as graph:
+        graph.load([wide, {"k": "b", "v": [0.5, 1.5]}], type="N")
+        result = graph.query("match { $n: N } return { $n, $n.k as k, $n.many, $n.seen, $n.v }")
+        all_of = graph.query("match { $n: N } return { collect($n.i) as i, collect($n) as n }")
+        frame = result.to_pandas()
+
+        whole = frame["n"].tolist()
+        assert [(each["i"], each["u"]) for each in whole] == [(2**53 + 1, 2**64 - 1), (None, None)]
+        assert whole[0]["many"].tolist() == [2**63 - 1]
+        assert whole[0]["seen"].tolist() == [first]
+        assert frame["n.seen"][0].tolist() == [first]
+        assert frame["n.v"][1].dtype == "float32"
+        assert all_of.to_pandas()["n"][0][0]["i"] == 2**53 + 1
+
+        again = frame.drop(columns="n").rename(columns=lambda each: each.removeprefix("n."))
+        assert graph.load(again, type="N", mode="merge").commit is None
+
+
 def test_rows_are_the_edges_of_a_network(graph: Graph) -> None:
     network = graph.query(QUERIES, "friends").to_networkx()
     assert list(network.edges(data=True)) == [
