@@ -153,6 +153,7 @@ def _attempt(
 
 
 def find_earlier(repository: Repository, intent: Intent) -> Commit | None:
+    """Return the commit by which an operation was done before, if it was."""
     return find_repeated(repository, intent.operation_id, intent.actor, intent.request)
 
 
