@@ -189,7 +189,8 @@ class Session(Naming):
 
     def branch(self, given: str | None, usual: str | None = None) -> str:
         """Return the branch that an option names, or else the one that is usual here."""
-        return self.named_branch(given, usual) or _MAIN
+        named = self.named_branch(given, usual)
+        return _MAIN if named is None else named
 
     def named_branch(self, given: str | None, usual: str | None = None) -> str | None:
         """Return the branch that something names: an option, a profile, an alias or a file."""
