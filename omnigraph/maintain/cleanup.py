@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, contextmanager
-from datetime import timedelta
 
 from omnigraph.errors import HeadMovedError, OmniGraphError
 from omnigraph.frozen import dataclass
@@ -321,10 +320,8 @@ def _remove(repository: Repository, plan: _CleanupPlan, rule: Retention, now: in
     objects.delete_many(leftovers)
     objects.drop_empty({"/".join(each.split("/")[:2]) for each in leftovers})
     reached("leftovers removed")
-    # Lance counts the age from the time of this machine, which may be ahead.
-    ahead = timedelta(microseconds=max(now_us() - now, 0))
-    age = max(MANIFEST_AGE, timedelta(microseconds=rule.grace))
-    freed = tables.forget_old(repository.manifest.newest(), age + ahead)
+    age = max(in_microseconds(MANIFEST_AGE), rule.grace)
+    freed = tables.forget_old(repository.manifest.newest(), now - age)
     reached("manifest cleaned")
     return plan.report(confirmed=True, manifest_bytes=freed)
 

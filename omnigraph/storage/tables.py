@@ -413,13 +413,21 @@ class Tables:
         """Return all files of a version that are flushed before it; none without flushes."""
         return table.files() - {_version_file(table)} if self.flushes else set()
 
-    def forget_old(self, table: Table, age: timedelta) -> int:
-        """Remove old versions of a moving table and return the bytes freed.
+    def forget_old(self, table: Table, before: int) -> int:
+        """Remove the versions of a moving table written before a time; return the bytes freed.
 
-        Never for a table of rows: Lance does not know which of its versions are needed.
+        The clock of the store counts: in a version is the time of its writer, whose clock may be
+        behind. What came after a version that stays also stays, whatever its time, so that there is
+        no gap. The first stays, and this one. Never for a table of rows: Lance does not know which
+        of its versions are needed.
         """
+        listing = self.store.objects.listing(f"{table.path}/_versions")
+        young = attached_versions(each for each in listing if each.modified >= before)
+        end = min({table.version, *young})
+        old = [each for each in attached_versions(listing) if 1 < each < end]
         with report_as(f"cannot clean up {table.path}"):
-            done = self.private(table).cleanup_old_versions(older_than=age)
+            # It takes no empty list, and never removes the version that is open.
+            done = self.private(table).cleanup_old_versions(versions=old or [table.version])
         return int(done.bytes_removed)
 
     def prune(self, table: Table, most: int, age: timedelta) -> int:

@@ -26,11 +26,17 @@ from omnigraph.maintain import cleanup as cleaning
 from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import layout, steps
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.tables import Tables
 from omnigraph.versioning.history.retention import duration
 from omnigraph.versioning.writes import Append, DeleteRows, Overwrite, Upsert, WriteSet, stage
 from tests.maintenance.interrupting import before_flip, die, do_at
-from tests.maintenance.tidying import cleaned, clock_ahead, days_later, grown, readable
+from tests.maintenance.tidying import (
+    cleaned,
+    clock_ahead,
+    days_behind,
+    days_later,
+    grown,
+    readable,
+)
 from tests.sample import KNOWS, PERSON, ages, edges, knows, new_graph, people, write
 
 
@@ -271,7 +277,7 @@ def test_what_crashed_writers_left_goes_after_the_grace_period(graph: Graph) -> 
 
     assert not staged.exists()
     assert not aside.exists()
-    assert {each.table_key for each in done.others} == {layout.ASIDE}
+    assert {each.table_key for each in done.others} == {layout.ASIDE, layout.MANIFEST}
     assert done.old_versions_removed == 0
     assert len(ages(graph)) == 3
 
@@ -425,21 +431,22 @@ def test_the_history_of_the_manifest_is_bounded(
     assert again.fsck().findings == ()
 
 
-def test_the_history_of_the_manifest_stays_as_long_on_a_machine_whose_clock_is_ahead(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
+def test_what_a_writer_wrote_whose_clock_is_a_day_behind_is_seen_by_those_that_were_open(
+    graph: Graph,
 ) -> None:
-    told: list[timedelta] = []
+    grown(graph, 1)
+    other = open_graph(graph.uri, durable=False)
+    seen = other.repository.manifest.newest().version
+    rows = [people({f"behind{number}": number}) for number in range(3)]
+    commits = [write(other, {PERSON: (Append(each),)}) for each in rows]
+    days_behind(graph, seen, 1)
 
-    def forget(_: Tables, __: object, age: timedelta) -> int:
-        told.append(age)
-        return 0
+    open_graph(graph.uri, durable=False).cleanup(keep=100, confirm=True)
+    mine = write(graph, {PERSON: (Append(people({"mine": 1})),)})
 
-    monkeypatch.setattr(Tables, "forget_old", forget)
-    monkeypatch.setattr(cleaning, "now_us", clock_ahead(3).time)
-
-    cleaned(graph, keep=1)
-
-    assert timedelta(days=3) <= told[0] < timedelta(days=3, minutes=20)
+    again = open_graph(graph.uri)
+    assert [each.id for each in again.log()][:4] == [mine.id, *(c.id for c in reversed(commits))]
+    assert len(ages(again)) == 5
 
 
 def test_a_later_cleanup_may_keep_more(graph: Graph) -> None:

@@ -1,12 +1,15 @@
 """Tidying: graphs with a history, their cleanups, and what happens at a step of one."""
 
+import re
 from dataclasses import dataclass, fields
 from datetime import timedelta
+from pathlib import Path
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitCleanedError
 from omnigraph.maintain.reports import Cleaned
+from omnigraph.storage import layout
 from omnigraph.storage.store import Store
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.ulid import Clock, now_us
@@ -15,6 +18,8 @@ from tests.sample import PERSON, SCHEMA, ages, people, write
 
 DAY = 86_400_000_000
 EVE = '{"type": "Person", "data": {"slug": "eve", "name": "Eve"}}'
+# Where Lance puts the time of a version: seconds and nanoseconds, in the form of Protocol Buffers.
+_TIMESTAMP = re.compile(rb"\x3a[\x08-\x0c]\x08([\x80-\xff]{4}[\x01-\x7f])\x10", re.DOTALL)
 WIDER = SCHEMA.replace("age: I32? @index", "age: I32? @index  city: String?")
 
 
@@ -38,6 +43,25 @@ def days_later(graph: Graph, days: float) -> None:
     graph.repository.clock = clock_ahead(days)
     given = {each.name: getattr(graph.repository.store, each.name) for each in fields(Store)}
     graph.repository.store = _LaterStore(**given, ahead=int(days * DAY))
+
+
+def days_behind(graph: Graph, seen: int, days: float) -> None:
+    """Date the versions of the manifest after one as a writer does whose clock is behind.
+
+    The files stay as old as they are by the clock of the store.
+    """
+    folder = Path(graph.uri, layout.MANIFEST, "_versions")
+    for path in folder.glob("*.manifest"):
+        if layout.NEWEST_VERSION - int(path.stem) > seen:
+            stored = path.read_bytes()
+            (found,) = _TIMESTAMP.finditer(stored)
+            seconds = _varint(now_us() // 1_000_000 - round(days * DAY / 1_000_000))
+            path.write_bytes(stored[: found.start(1)] + seconds + stored[found.end(1) :])
+
+
+def _varint(number: int) -> bytes:
+    low = [number >> shift & 127 for shift in range(0, 35, 7)]
+    return bytes([*(each | 128 for each in low[:-1]), low[-1]])
 
 
 def grown(graph: Graph, commits: int = 12, branch: str = "main") -> list[Commit]:

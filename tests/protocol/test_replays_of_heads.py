@@ -5,7 +5,6 @@ Each test is named after the rule of tests/protocol/rules.py whose counterexampl
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from omnigraph.errors import (
     OutcomeUnknownError,
     StorageError,
 )
-from omnigraph.storage import layout
+from omnigraph.storage import forward, layout
 from omnigraph.storage.failures import CommitContentionError, CommitRejectedError
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit
@@ -200,8 +199,11 @@ def test_read_again__a_writer_that_slept_takes_no_commit_of_others_away(
         grown(rival, 2)
         rival.create_branch("elsewhere")
         repository = rival.repository
-        repository.tables.forget_old(repository.manifest.newest(), timedelta(0))
-        monkeypatch.setattr(freshness, "moment", late)
+        repository.tables.forget_old(
+            repository.manifest.newest(), repository.store.now() + 2_000_000
+        )
+        for module in (forward, freshness):
+            monkeypatch.setattr(module, "moment", late)
 
     do_at(monkeypatch, "commit ready", sleep)
     with pytest.raises(ConflictError):

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from omnigraph.errors import (
     ConflictError,
     OutcomeUnknownError,
 )
-from omnigraph.storage import layout, steps
+from omnigraph.storage import forward, layout, steps
 from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Table
 from omnigraph.versioning.manifest import freshness
@@ -38,16 +37,17 @@ def sleep_at(monkeypatch: pytest.MonkeyPatch, wanted: str, others: Callable[[], 
         if step == wanted:
             monkeypatch.setattr(steps, "observer", None)
             others()
-            monkeypatch.setattr(freshness, "moment", late)
+            for module in (forward, freshness):
+                monkeypatch.setattr(module, "moment", late)
 
     monkeypatch.setattr(steps, "observer", observer)
 
 
 def forget(graph: Graph) -> None:
-    """Remove all versions of the manifest but the newest, which is about something else."""
+    """Remove all versions of the manifest but the first and the newest, which is about something else."""
     graph.create_branch("elsewhere")
     repository = graph.repository
-    repository.tables.forget_old(repository.manifest.newest(), timedelta(0))
+    repository.tables.forget_old(repository.manifest.newest(), repository.store.now() + 2_000_000)
 
 
 def add(graph: Graph, name: str) -> str:
