@@ -26,15 +26,16 @@ class Gemini:
     def path(self) -> str:
         return f"/models/{quote(self.model, safe='')}:batchEmbedContents"
 
-    def body(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Json:
+    def body(self, texts: Sequence[str], dimension: int | None, task: EmbeddingTask) -> Json:
         prefix = _PREFIXES[task] if self.model.startswith(_TASK_IN_TEXT) else ""
+        size = {} if dimension is None else {"outputDimensionality": dimension}
         return {
             "requests": [
                 {
                     "model": f"models/{self.model}",
                     "content": {"parts": [{"text": prefix + text}]},
                     "taskType": task.value,
-                    "outputDimensionality": dimension,
+                    **size,
                 }
                 for text in texts
             ]

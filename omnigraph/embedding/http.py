@@ -7,6 +7,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from email.utils import mktime_tz, parsedate_tz
 from functools import cache
@@ -31,6 +32,11 @@ _LONGEST_BACKOFF = 30.0
 _LONGEST_PAUSE = 120.0
 _LONGEST_REASON = 300
 _RETRY_INFO = re.compile(r'"retryDelay":\s*"(\d+(?:\.\d+)?)s"')
+# How servers say that a model has vectors of its own dimension only.
+_OWN_DIMENSION = re.compile("dimensions|matryoshka", re.IGNORECASE)
+
+# Embedders with the one dimension of their models, which refuse requests that name it.
+_unnamed: set[tuple["HttpEmbedder", int]] = set()
 
 
 class Wire(Protocol):
@@ -44,8 +50,8 @@ class Wire(Protocol):
     def path(self) -> str:
         """The path after the base URL."""
 
-    def body(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Json:
-        """Return the request body for one batch."""
+    def body(self, texts: Sequence[str], dimension: int | None, task: EmbeddingTask) -> Json:
+        """Return the request body for one batch; without a dimension the model decides."""
 
     def rows(self, answer: Any) -> list[list[float]]:  # noqa: ANN401 - whatever the provider sent
         """Return the vectors of an answer in the order of the texts."""
@@ -62,7 +68,7 @@ class Service:
     timeout: float
     attempts: int
     backoff: float
-    sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+    sleep: Callable[[float], None] = field(default=time.sleep, repr=False, compare=False)
 
     @property
     def host(self) -> str:
@@ -101,6 +107,8 @@ class Service:
         reason = f"HTTP {answer.status_code}: {self._clean(_reason(answer))}"
         if answer.status_code == 429 or answer.is_server_error:
             raise _TransientError(reason, _requested_pause(answer))
+        if answer.status_code in (400, 422) and _OWN_DIMENSION.search(_reason(answer)):
+            raise _DimensionRefusedError(f"{self.host} rejected the request: {reason}")
         hint = f"check {self.key_variable}" if answer.status_code in (401, 403) else None
         raise EmbeddingError(f"{self.host} rejected the request: {reason}", hint=hint)
 
@@ -151,11 +159,25 @@ class HttpEmbedder:
         return stack_vectors(parts, dimension)
 
     def _batch(self, texts: list[str], dimension: int, task: EmbeddingTask) -> Vectors:
-        answer = self.service.post(self.wire.path, self.wire.body(texts, dimension, task))
+        """Return the vectors of one request; a model that refuses the dimension is told none."""
+        shape = len(texts), dimension
+        if (self, dimension) not in _unnamed:
+            with suppress(_DimensionRefusedError):
+                return self._ask(self.wire.body(texts, dimension, task), shape)
+        vectors = self._ask(self.wire.body(texts, None, task), shape)
+        _unnamed.add((self, dimension))
+        return vectors
+
+    def _ask(self, body: Json, shape: tuple[int, int]) -> Vectors:
+        answer = self.service.post(self.wire.path, body)
         try:
-            return unit_vectors(self.wire.rows(answer), (len(texts), dimension), self.model)
+            return unit_vectors(self.wire.rows(answer), shape, self.model)
         except (LookupError, TypeError, ValueError, OverflowError):
             raise EmbeddingError(f"{self.model} returned an answer without vectors") from None
+
+
+class _DimensionRefusedError(EmbeddingError):
+    """A request was refused that names the dimension."""
 
 
 class _TransientError(Exception):

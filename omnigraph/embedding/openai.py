@@ -7,6 +7,9 @@ from omnigraph.embedding.embedder import EmbeddingTask
 from omnigraph.errors import Json
 from omnigraph.frozen import dataclass
 
+# It refuses a request that names a dimension, also its own.
+_OF_ONE_DIMENSION = "text-embedding-ada-002"
+
 
 @dataclass(frozen=True, slots=True)
 class OpenAI:
@@ -22,8 +25,11 @@ class OpenAI:
     def path(self) -> str:
         return "/embeddings"
 
-    def body(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Json:  # noqa: ARG002 - the interface has no tasks
-        return {"model": self.name, "input": list(texts), "dimensions": dimension}
+    def body(self, texts: Sequence[str], dimension: int | None, task: EmbeddingTask) -> Json:  # noqa: ARG002 - the interface has no tasks
+        body: dict[str, Json] = {"model": self.name, "input": list(texts)}
+        if dimension is not None and self.name != _OF_ONE_DIMENSION:
+            body["dimensions"] = dimension
+        return body
 
     def rows(self, answer: Any) -> list[list[float]]:  # noqa: ANN401 - whatever the provider sent
         """Return the vectors by `index`, which must count from 0 without a gap."""

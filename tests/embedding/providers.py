@@ -51,13 +51,15 @@ Rows: TypeAlias = list[list[float]]
 class Provider:
     """What arrived, and what is answered: first `replies` in their order, then proper vectors.
 
-    `spoils` changes the vectors of a proper answer.
+    `spoils` changes the vectors of a proper answer. With `only`, OpenAI's model has
+    vectors of one dimension and refuses a request that names any, as vLLM does.
     """
 
     url: str = ""
     received: list[Received] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
     spoils: Callable[[Rows], Rows] = lambda rows: rows
+    only: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def reply_to(self, request: Received) -> Reply:
@@ -65,11 +67,17 @@ class Provider:
             self.received.append(request)
             if self.replies:
                 return self.replies.pop(0)
-        answer = _openai if request.path == OPENAI_PATH else _gemini
+        if self.only is not None and "dimensions" in request.body:
+            return failed(400, "Model does not support matryoshka representation")
         try:
-            return Reply(body=json.dumps(answer(request, self.spoils)).encode())
+            return Reply(body=json.dumps(self.answer_to(request)).encode())
         except (LookupError, TypeError, AssertionError) as error:
             return failed(400, f"bad request: {error!r}")
+
+    def answer_to(self, request: Received) -> object:
+        if request.path == OPENAI_PATH:
+            return _openai(request, self.spoils, self.only)
+        return _gemini(request, self.spoils)
 
 
 def failed(status: int, message: str, **headers: str) -> Reply:
@@ -95,11 +103,12 @@ def running() -> Iterator[Provider]:
         yield server.provider
 
 
-def _openai(request: Received, spoils: Callable[[Rows], Rows]) -> object:
+def _openai(request: Received, spoils: Callable[[Rows], Rows], only: int | None) -> object:
     """Return the vectors in the wrong order, as `index` allows."""
     assert request.headers["authorization"] == f"Bearer {KEY}"
-    assert set(request.body) == {"model", "input", "dimensions"}
-    rows = spoils(_rows(request.body["input"], request.body["dimensions"], ["none"] * 2048))
+    assert set(request.body) == {"model", "input"} | ({"dimensions"} if only is None else set())
+    dimension = request.body["dimensions"] if only is None else only
+    rows = spoils(_rows(request.body["input"], dimension, ["none"] * 2048))
     data = [
         {"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows)
     ]

@@ -10,7 +10,7 @@ from omnigraph.embedding.embedder import MOST_TEXTS
 from omnigraph.embedding.http import HttpEmbedder
 from omnigraph.errors import EmbeddingError
 from tests.embedding.conftest import Asking
-from tests.embedding.providers import GEMINI_END, KEY, OPENAI_PATH, Provider, raw_vector
+from tests.embedding.providers import GEMINI_END, KEY, OPENAI_PATH, Provider, Reply, raw_vector
 
 
 def test_openai_gets_model_texts_dimension_and_key(asking: Asking, provider: Provider) -> None:
@@ -24,6 +24,61 @@ def test_openai_gets_model_texts_dimension_and_key(asking: Asking, provider: Pro
         "input": ["Ada", "Grace"],
         "dimensions": 8,
     }
+
+
+def test_the_model_of_openai_that_has_one_dimension_is_told_none(
+    asking: Asking, provider: Provider
+) -> None:
+    provider.only = 8
+    asking.embedder("text-embedding-ada-002").embed(["Ada"], 8, EmbeddingTask.DOCUMENT)
+
+    assert [each.body for each in provider.received] == [
+        {"model": "text-embedding-ada-002", "input": ["Ada"]}
+    ]
+
+
+def test_a_model_that_refuses_to_be_told_a_dimension_is_told_none_from_then_on(
+    asking: Asking, provider: Provider
+) -> None:
+    provider.only = 8
+    texts = [f"text {number}" for number in range(MOST_TEXTS + 1)]
+
+    assert asking.embedder("openai:bge-m3").embed(texts, 8, EmbeddingTask.QUERY).shape == (97, 8)
+    query = asking.embedder("openai:bge-m3").pausing(lambda _: None)
+    query.embed(["Ada"], 8, EmbeddingTask.QUERY)
+
+    told = [each.body.get("dimensions") for each in provider.received]
+    assert told == [8, None, None, None]
+
+
+def test_a_model_that_has_another_dimension_only_says_which(
+    asking: Asking, provider: Provider
+) -> None:
+    provider.only = 8
+    embedder = asking.embedder("openai:bge-m3")
+
+    with pytest.raises(EmbeddingError, match="a vector of 8 numbers instead of 4"):
+        embedder.embed(["Ada"], 4, EmbeddingTask.QUERY)
+    provider.only = None
+    assert embedder.embed(["Ada"], 4, EmbeddingTask.QUERY).shape == (1, 4)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Reply(400, b'{"object": "error", "message": "dimensions is currently not supported"}'),
+        Reply(422, b'{"detail": [{"type": "extra_forbidden", "loc": ["body", "dimensions"]}]}'),
+    ],
+    ids=["top", "field"],
+)
+def test_a_dimension_can_be_refused_in_several_ways(
+    asking: Asking, provider: Provider, refusal: Reply
+) -> None:
+    provider.only = 8
+    provider.replies.append(refusal)
+
+    assert asking.embedder("openai:m").embed(["Ada"], 8, EmbeddingTask.QUERY).shape == (1, 8)
+    assert [each.body.get("dimensions") for each in provider.received] == [8, None]
 
 
 def test_gemini_gets_each_text_as_a_request_with_task_and_dimension(
