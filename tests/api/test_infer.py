@@ -385,6 +385,19 @@ def test_lines_end_at_a_newline_and_nowhere_else(tmp_path: Path) -> None:
     assert infer(tmp_path).frames["Note"]["name"].to_pylist() == texts
 
 
+def test_records_of_edges_lose_no_field_and_move_nowhere(tmp_path: Path) -> None:
+    nodes = [{"type": "N", "data": {"name": each}} for each in "abc"]
+    edge = {"edge": "E", "from": "a", "to": "b"}
+    (tmp_path / "some.json").write_text(json.dumps([*nodes, {**edge, "data": {"from": "c"}}]))
+    (tmp_path / "flat.json").write_text(json.dumps([{**edge, "since": 3}]))
+
+    found = infer(tmp_path / "some.json")
+
+    assert found.frames["E"].to_pylist() == [{"from": "a", "to": "b", "p_from": "c"}]
+    assert loads(tmp_path, found) == {"N": 3, "E": 1}
+    assert infer(tmp_path / "flat.json").frames["Flat"]["since"].to_pylist() == [3]
+
+
 @pytest.mark.parametrize("text", ['{"v": 1, "v": 2}', '{"v": 1}\n{"v": 1, "v": 2}', '{"v": [1]}'])
 def test_a_field_that_is_given_twice_is_no_row(tmp_path: Path, text: str) -> None:
     (tmp_path / "notes.jsonl").write_text(text.replace("[1]", '{"v": 1, "v": 2}'))

@@ -19,6 +19,7 @@ from omnigraph.write.load.sources.rows import is_network
 from omnigraph.write.load.sources.spool import is_frame, to_stream
 
 _JSON_SPACE = JSON_SPACE.decode()
+_EDGE = frozenset(("edge", "from", "to"))
 FILE_ENDINGS = (".csv", ".parquet", ".jsonl", ".ndjson", ".json", ".graphml")
 
 
@@ -162,7 +163,7 @@ def _decoded(text: str, place: str) -> object:
 def _is_record(row: object) -> bool:
     if not isinstance(row, Mapping):
         return False
-    return row.keys() == {"type", "data"} or {"edge", "from", "to"} <= row.keys()
+    return row.keys() == {"type", "data"} or _EDGE <= row.keys() <= {*_EDGE, "data"}
 
 
 def _records(path: Path, rows: list[Mapping[str, Any]]) -> Iterator[GivenTable]:
@@ -172,7 +173,7 @@ def _records(path: Path, rows: list[Mapping[str, Any]]) -> Iterator[GivenTable]:
         if not isinstance(data, Mapping):
             raise UnreadableError(f'{path}: "data" of a record is no object')
         if "edge" in row:
-            data = {"from": row["from"], "to": row["to"], **data}
+            data = _beside({"from": row["from"], "to": row["to"]}, data)
         groups.setdefault(str(row.get("type") or row.get("edge")), []).append(data)
     for name, group in groups.items():
         yield GivenTable(name, _from_rows(f"{path}: {name}", group))
