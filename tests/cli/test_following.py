@@ -112,6 +112,53 @@ def test_a_file_that_appears_again_with_other_rows_is_another_one(
     assert names(inbox / "_done") == ["a.2.jsonl", "a.jsonl"]
 
 
+def test_a_file_that_appears_again_with_earlier_rows_is_another_one(
+    graph: Graph, inbox: Path
+) -> None:
+    for age in (30, 31, 30):
+        offer(inbox, "a.jsonl", ann=age)
+        followed(graph, inbox)
+
+    assert ages(graph) == {"ann": 30}
+
+
+def test_a_file_that_is_moved_back_is_the_same_one(graph: Graph, inbox: Path) -> None:
+    offer(inbox, "a.jsonl", ann=30)
+    followed(graph, inbox, "--mode", "append")
+    (inbox / "_done" / "a.jsonl").rename(inbox / "a.jsonl")
+    before = commits(graph)
+
+    done = followed(graph, inbox, "--mode", "append")
+
+    assert done.exit_code == 0, done.output
+    assert commits(graph) == before
+
+
+@pytest.mark.parametrize("wrong", [("--type", "Persn"), ("--message", "x" * 20_000)])
+def test_a_wrong_option_is_the_fault_of_no_file(
+    graph: Graph, inbox: Path, wrong: tuple[str, str]
+) -> None:
+    offer(inbox, "a.jsonl", ann=30)
+
+    done = followed(graph, inbox, *wrong)
+
+    assert done.exit_code == 1
+    assert names(inbox) == ["a.jsonl"]
+    assert "set aside" not in done.output
+
+
+@pytest.mark.parametrize("branch", ["main", "new"])
+def test_options_are_tried_out_without_a_commit_or_a_branch(
+    graph: Graph, inbox: Path, branch: str
+) -> None:
+    before = commits(graph)
+
+    done = followed(graph, inbox, "--type", "Person", "--branch", branch)
+
+    assert done.exit_code == 0, done.output
+    assert (commits(graph), list(graph.branches())) == (before, ["main"])
+
+
 def offered(source: Inbox) -> Iterator[str]:
     """Yield the names of files as they are offered, and look again until one is."""
     return (each.name for each in source.batches() if each is not None)
@@ -219,6 +266,23 @@ main()
     assert done.exit_code == 0, done.output
     assert ages(graph) == {"ann": 30, "bob": 40}
     assert names(inbox / "_done") == ["a.jsonl", "b.jsonl"]
+
+
+@pytest.mark.parametrize(("more", "code"), [(["--once"], 130), ([], 0)])
+def test_ctrl_c_before_all_is_done_is_told_by_the_exit_code(
+    graph: Graph, inbox: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], code: int
+) -> None:
+    offer(inbox, "a.jsonl", ann=30)
+
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Inbox, "keep", interrupted)
+    words = ["ingest", graph.uri, "--branch", "main", "--follow", str(inbox), *more]
+    done = CliRunner().invoke(omnigraph, words)
+
+    assert done.exit_code == code
+    assert done.stdout.splitlines()[-1] == "ingested 0 files"
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ A file is moved away when it is done with, to the folder `_done` or `_bad`.
 """
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import field
@@ -118,13 +119,19 @@ def _how(file: Path, scope: str) -> "LoadKeywords":
 
 
 def operation_of(file: Path, scope: str) -> str:
-    """Return an operation id for a file: its name and its content, and how it is ingested."""
+    """Return an operation id for a file: its rows, when it was written, and how it is ingested.
+
+    When it was written tells a file with the rows of an earlier one apart from that one. It stays
+    as it is in the folder, so that whoever is started again finds the same id.
+    """
     try:
         with file.open("rb") as opened:
+            written = os.fstat(opened.fileno()).st_mtime_ns
             content = file_digest(opened, "sha256").hexdigest()
     except OSError as failed:
         raise UnreadableError(f"cannot read {file}: {failed.strerror}") from None
-    return f"follow:{sha256(json.dumps([scope, file.name, content]).encode()).hexdigest()}"
+    about = json.dumps([scope, file.name, content, written])
+    return f"follow:{sha256(about.encode()).hexdigest()}"
 
 
 def _is_blamed(failed: OmniGraphError) -> bool:
