@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Mapping
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import click
 
@@ -12,9 +13,12 @@ from omnigraph.cli.commands.rows.how import load_keywords, refuse_for_server
 from omnigraph.cli.following.follow import Batch, BatchSource, Ingest, Tally, follow
 from omnigraph.cli.following.topic import SCHEME, parse_topic
 from omnigraph.cli.session import Session
+from omnigraph.cli.start import INTERRUPTED
 
 if TYPE_CHECKING:
+    from omnigraph.write.load.keywords import LoadKeywords
     from omnigraph.write.load.loaded import Loaded
+    from omnigraph.write.load.sources.inputs import Data
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -91,15 +95,16 @@ def run_follow(session: Session, into: str, base: str, how: Mapping[str, Any]) -
     _check(session, how)
     is_topic = how["follow"].startswith(SCHEME)
     made = _topic if is_topic else _folder
-    tally = Tally("message" if is_topic else "file")
+    tally, code = Tally("message" if is_topic else "file"), 0
     try:
         source, ingest = made(session, into, base, how)
         follow(source, ingest, tally, once=how["once"])
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
+        # Without `once` there is no other end.
+        code = INTERRUPTED if how["once"] else 0
     click.echo(str(tally))
-    if tally.bad:
-        raise click.exceptions.Exit(1)
+    raise click.exceptions.Exit(code or int(tally.bad > 0))
 
 
 def _check(session: Session, how: Mapping[str, Any]) -> None:
@@ -134,13 +139,17 @@ def _folder(
 
     graph = session.graph(writing=True)
 
-    def ingest(batch: Batch) -> "Loaded":
+    def load(data: "Data", **more: Unpack["LoadKeywords"]) -> "Loaded":
         with load_keywords(session, how) as keywords:
-            keywords.update(batch.how())
+            keywords.update(more)
             kind = how["type_name"]
-            done = graph.ingest(batch.data, branch=into, base=base, type=kind, **keywords)
-        return done.loaded
+            return graph.ingest(data, branch=into, base=base, type=kind, **keywords).loaded
 
+    def ingest(batch: Batch) -> "Loaded":
+        return load(batch.data, **batch.how())
+
+    # What is wrong with the options is the fault of no file.
+    load(BytesIO(), dry_run=True)
     scope = json.dumps([into, base, how["mode"], how["type_name"]])
     return Inbox(Path(how["follow"]).absolute(), scope), ingest
 
