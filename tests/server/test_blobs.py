@@ -163,7 +163,7 @@ def test_a_large_blob_is_one_of_the_streams_of_an_actor(large: Path, accept: str
 def test_a_client_that_takes_no_answer_is_given_up_and_counted_until_then(
     large: Path, header: str
 ) -> None:
-    limits = Limits(send_seconds=4.0, connections=2)
+    limits = Limits(send_seconds=6.0, connections=2)
     with serving(large, limits=limits) as address, ExitStack() as stack:
         for _ in range(2):
             stack.enter_context(closing(_untaken(address, header)))
