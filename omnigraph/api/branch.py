@@ -379,9 +379,10 @@ class Branch(View):
                 cursor, wait = each.cursor, _LEAST_WAIT
                 if not any(wanted.values()) or each.changes.stats or each.changes.schema_steps:
                     yield each
-            if end is not None and time.monotonic() + wait > end:
+            left = wait if end is None else end - time.monotonic()
+            if left <= 0:
                 return
-            yield wait
+            yield min(wait, left)
             wait = min(2 * wait, _LONGEST_WAIT)
 
     def _working(self, how: Any, **more: Any) -> CallOptions:  # noqa: ANN401

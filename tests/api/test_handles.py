@@ -1,6 +1,6 @@
 """A graph, a branch and a view: what a user holds in a notebook."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -43,6 +43,35 @@ def test_a_draft_is_made_changed_compared_and_merged(graph: Graph) -> None:
     assert main.merge(draft).commit is not None
     assert "eve" in slugs(main)
     assert [each.id for each in main.diff(draft)] == []
+
+
+class StandInClock:
+    """A clock on which time passes only while somebody sleeps; a change comes at some moment."""
+
+    def __init__(self, at: float, change: Callable[[], object]) -> None:
+        self.now, self.at, self.change = 0.0, at, change
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        if self.now < self.at <= self.now + seconds:
+            self.change()
+        self.now += seconds
+
+
+@pytest.mark.parametrize("seconds", [0.05, 2.0, 2.5])
+def test_a_branch_is_watched_to_the_end_of_the_time_and_no_longer(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    main = graph.branch()
+    clock = StandInClock(seconds - 0.01, lambda: main.mutate(QUERIES, "add", slug="dag"))
+    monkeypatch.setattr("omnigraph.api.branch.time", clock)
+
+    seen = [change.id for each in main.watch(seconds=seconds) for change in each.changes]
+
+    assert seen == ["dag"]
+    assert clock.now == pytest.approx(seconds)
 
 
 def test_a_branch_answers_everything_that_is_asked_about_it(graph: Graph) -> None:
