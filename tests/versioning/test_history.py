@@ -55,6 +55,23 @@ def test_the_log_of_a_branch_continues_behind_its_own_commits_only(graph: Graph)
         list(graph.log("gone", after=parted))
 
 
+def test_the_log_of_a_branch_made_anew_has_nothing_of_the_old_one_of_its_name(
+    graph: Graph,
+) -> None:
+    graph.create_branch("draft")
+    old = [add(graph, age, "draft") for age in range(3)]
+    graph.rename_branch("draft", "kept")
+    graph.create_branch("draft")
+    with pytest.raises(CommitNotFoundError, match=f"'draft' never stood at {old[-1]}"):
+        list(graph.log("draft", after=old[-1]))
+    assert next(commit.id for commit in graph.log("kept", after=old[-1])) == old[-2]
+
+    new = [add(graph, age, "draft") for age in range(5)]
+    with pytest.raises(CommitNotFoundError, match=f"'draft' never stood at {old[-1]}"):
+        list(graph.log("draft", after=old[-1]))
+    assert next(commit.id for commit in graph.log("draft", after=new[-1])) == new[-2]
+
+
 def test_a_long_log_is_whole_for_a_fresh_process(graph: Graph) -> None:
     for age in range(80):
         add(graph, age)

@@ -49,8 +49,11 @@ def _before(walk: Walk, commit: Commit) -> Iterator[Commit]:
 
 
 def _has_passed(walk: Walk, head: Commit, commit: Commit, branch: str) -> bool:
-    """Whether a branch stood at a commit; those that were made on it need no look."""
-    if commit.branch == branch:
+    """Whether a branch stood at a commit; those that were made on `main` need no look.
+
+    Any other branch may have been renamed or deleted and made anew since a commit named it.
+    """
+    if commit.branch == branch == MAIN:
         return True
     return any(each.id == commit.id for each in walk.down_to(head, commit.version))
 
