@@ -74,8 +74,9 @@ def check_fields(operation: "Operation[Any]") -> None:
 
 
 def _is_of(value: object, kinds: tuple[type, ...]) -> bool:
-    """Return whether a value is of one of some types; a flag is no number."""
-    return isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
+    """Return whether a value is of one of some types; a whole number is a number, a flag none."""
+    fitting = (*kinds, int) if float in kinds else kinds
+    return isinstance(value, fitting) and (not isinstance(value, bool) or bool in kinds)
 
 
 @cache

@@ -93,6 +93,26 @@ def test_rows_that_a_branch_gains_count_and_rows_that_it_loses_do_not(tmp_path: 
 
 
 @pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("pagerank", {"damping": 0, "tolerance": 1}),
+        ("communities", {"method": "louvain", "resolution": 1}),
+        ("similarity", {"least": 1}),
+    ],
+)
+def test_a_whole_number_is_a_number(graph: Graph, name: str, how: dict[str, Any]) -> None:
+    method = getattr(graph.algo, name)
+    numbers = {key: float(each) if isinstance(each, int) else each for key, each in how.items()}
+
+    assert list(method("Knows", **how)) == list(method("Knows", **numbers))
+
+
+def test_a_flag_is_no_number(graph: Graph) -> None:
+    with pytest.raises(InputError, match="'damping' is a float, not a bool"):
+        graph.algo.pagerank(damping=True)
+
+
+@pytest.mark.parametrize(
     ("name", "how", "told"),
     [
         ("pagerank", {"edges": "Konws"}, "no edge type 'Konws'"),
