@@ -99,7 +99,7 @@ GRAPH = {
     ),
     "blame": Use(lambda g, _: g.blame("Person", "shown", "open"), (OPEN,)),
     "schema_view": Use(lambda g, _: g.schema_view("open"), (OPEN,)),
-    "log": Use(lambda g, w: list(g.log("vault", after=w.shown)), (VAULT, OPEN)),
+    "log": Use(lambda g, w: list(g.log("vault", after=w.secret)), (VAULT,)),
     "diff": Use(lambda g, _: list(g.diff("vault", "open")), (VAULT, OPEN)),
     "review": Use(lambda g, _: list(g.review("open", into="vault")), (VAULT, OPEN)),
     "changes": Use(lambda g, _: list(g.changes("open")), (OPEN,)),
