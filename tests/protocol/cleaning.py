@@ -1,6 +1,7 @@
 """Cleaning: the cleanup of the model: plan, bury, mark, look again, remove, prune the manifest."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -78,7 +79,7 @@ def _revoke_interrupted(actor: Actor) -> Flow[None]:
             interrupted -= gone
         if not interrupted:
             return None
-        keys: dict[str, object] = {REVOKED + str(each): "" for each in interrupted}
+        keys: dict[str, object] = {REVOKED + str(each): each for each in interrupted}
         return intent(manifest, world.now, keys | {CLEANED: manifest.keys.get(CLEANED)})
 
     wanted = yield from observe(look)
@@ -103,7 +104,7 @@ def _plan(actor: Actor, files: Map, keep: int, own: str, world: World) -> Plan:
     stray = [f for f in old if isinstance(f, str) and f.startswith("S") and f not in schemas]
     doomed = {each for each in versions_of(commits.values()) if each[1] in versions}
     return Plan(
-        minted=(manifest.cleaning()[0] + 1, own),
+        minted=(world.now, own),
         versions=versions,
         others=tuple(sorted(data if actor.rules.keep_schemas else data + stray)),
         doomed=frozenset(doomed),
@@ -118,8 +119,9 @@ def _claim(actor: Actor, plan: Plan) -> Flow[bool]:
         return True
     own = plan.minted
     if actor.rules.note_begin:
-        own = yield from _begin(plan.minted)
-    yield from append([Grave(own, each) for each in sorted(plan.doomed)], "buries versions")
+        own = yield from _begin(actor, plan.minted)
+    notes = [Grave(own, each, plan.minted[1]) for each in sorted(plan.doomed)]
+    yield from append(notes, "buries versions")
 
     def look(world: World) -> Intent | None:
         if actor.rules.look_at_mark and _is_needed(actor, plan, world.manifest):
@@ -129,16 +131,21 @@ def _claim(actor: Actor, plan: Plan) -> Flow[bool]:
     wanted = yield from observe(look)
     if wanted is None:
         return False
-    yield from set_keys(actor, wanted, MARK)
+    yield from set_keys(replace(actor, name=plan.minted[1]), wanted, MARK)
     return True
 
 
-def _begin(minted: tuple[int, str]) -> Flow[tuple[int, str]]:
-    """Note that a cleanup begins, under an id that sorts behind all that were marked."""
+def _begin(actor: Actor, minted: tuple[int, str]) -> Flow[tuple[int, str]]:
+    """Note that a cleanup begins, under an id that sorts behind all others.
+
+    The clock by which it was minted may be behind that of another cleanup.
+    """
 
     def act(world: World) -> tuple[World, tuple[int, str]]:
         manifest, last = world.manifest, world.manifest.cleaning()
-        own = minted if minted > last else (last[0] + 1, minted[1])
+        if actor.rules.tell_apart:
+            last = max([last, *_told(manifest, BEGUN), *_told(manifest, REVOKED)])
+        own = minted if minted > last else (last[0], f"{last[1]}+")
         keys = {BEGUN + str(own): own, CLEANED: manifest.keys.get(CLEANED)}
         return world._replace(manifest=manifest.advanced(world.now, keys=keys)), own
 
@@ -148,16 +155,21 @@ def _begin(minted: tuple[int, str]) -> Flow[tuple[int, str]]:
     return cast(tuple[int, str], found)
 
 
+def _told(manifest: Manifest, what: str) -> set[tuple[int, str]]:
+    """Return the cleanups of which the keys say that they began, or were revoked."""
+    return {own for key, own in manifest.keys.items() if key.startswith(what)}
+
+
 def _marking(actor: Actor, manifest: Manifest, own: tuple[int, str]) -> dict[str, object]:
     """Return the keys by which a cleanup is marked; others that began are revoked by them."""
     last = manifest.cleaning()
-    begun = {at for key, at in manifest.keys.items() if key.startswith(BEGUN)}
+    begun = _told(manifest, BEGUN)
     was_revoked = REVOKED + str(own) in manifest.keys
     if own <= last or was_revoked or (actor.rules.note_begin and own not in begun):
         raise Rejected
     unmarked = {each.cleanup for each in manifest.rows_of(Grave) if each.cleanup > last} | begun
     keys: dict[str, object] = {BEGUN + str(each): None for each in begun}
-    keys |= {REVOKED + str(each): "" for each in unmarked - {own}}
+    keys |= {REVOKED + str(each): each for each in unmarked - {own}}
     return keys | {CLEANED: own}
 
 

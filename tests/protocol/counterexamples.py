@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tests.protocol.explore import Explored, Program, explore
 from tests.protocol.model import World
-from tests.protocol.programs import interrupted, spilled, start
+from tests.protocol.programs import cleaned_ahead, interrupted, spilled, start
 from tests.protocol.rules import Rules
 
 
@@ -36,6 +36,7 @@ CASES: dict[str, Case] = {
     "unknown_when_moved": Case((("rename d",), ("untag g", "write n")), "a definite error"),
     "read_again": Case((("write t",), ("write t", "prune late")), "is gone"),
     "note_begin": Case((("cleanup",), ("cleanup keeping",)), "never marked"),
+    "tell_apart": Case((("cleanup",), ("cleanup keeping",)), "never marked", cleaned_ahead),
     "compare_request": Case((("write as k",), ("write as k too",)), "was answered"),
     "guard_operation": Case((("write as k",), ("write b as k",)), "made the commits"),
     "guard_twin": Case((("delete d",), ("untag g",)), "is gone"),

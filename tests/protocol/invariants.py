@@ -35,7 +35,7 @@ def _unreadable(world: World) -> str | None:
 def _unmarked(world: World) -> str | None:
     """The notes of a cleanup count that was never marked, and so removes nothing."""
     for grave in graves(world.manifest):
-        if grave.cleanup not in world.marks:
+        if (grave.cleanup, grave.writer) not in world.marks:
             return f"{grave.version[1]} is told as cleaned up, by a cleanup that was never marked"
     return None
 

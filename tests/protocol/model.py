@@ -63,10 +63,11 @@ class Retired(NamedTuple):
 
 
 class Grave(NamedTuple):
-    """A version that a cleanup is about to remove."""
+    """A version that a cleanup is about to remove; who wrote the note is known to nobody."""
 
     cleanup: tuple[int, str]
     version: tuple[str, Version]
+    writer: str
 
 
 class Operation(NamedTuple):
@@ -208,7 +209,7 @@ class World(NamedTuple):
 
     `files` gives when data files, versions of tables and schemas were written, `objects` the small
     files of runs. The rest is known to nobody: what was promised, who changed a head and was not
-    told yet, which cleanups were marked, and what went wrong in the last step.
+    told yet, which cleanups were marked and by whom, and what went wrong in the last step.
     """
 
     manifest: Manifest
@@ -218,5 +219,5 @@ class World(NamedTuple):
     promises: frozenset[tuple[str, ...]]
     flying: Flying | None = None
     effects: frozenset[str] = frozenset()
-    marks: frozenset[tuple[int, str]] = frozenset()
+    marks: frozenset[tuple[tuple[int, str], str]] = frozenset()
     broken: str | None = None

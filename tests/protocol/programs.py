@@ -25,7 +25,7 @@ from tests.protocol.model import (
 from tests.protocol.outcomes import Refused
 from tests.protocol.steps import Actor, Flow, Step, observe
 
-NOW = 100
+NOW, AHEAD = 100, 200
 Promise: TypeAlias = tuple[str, ...]
 Act: TypeAlias = Callable[[Actor], Flow[list[Promise]]]
 
@@ -84,12 +84,20 @@ def interrupted() -> World:
     world = start()
     commits, cleanup = world.manifest.commits(), (1, "old")
     doomed = [("t", commits[each].table("t")) for each in ("c0", "c1")]
-    rows = world.manifest.rows | {Grave(cleanup, each) for each in doomed}
+    rows = world.manifest.rows | {Grave(cleanup, each, "old") for each in doomed}
     keys = world.manifest.keys.updated({BRANCH + "h": "c1", CLEANED: cleanup})
     changed = Map(dict.fromkeys(keys, (1, 0)))
     files = world.files.updated({doomed[0][1]: None})
     manifest = Manifest(rows, keys, changed)
-    return world._replace(manifest=manifest, files=files, marks=frozenset([cleanup]))
+    return world._replace(manifest=manifest, files=files, marks=frozenset([(cleanup, "old")]))
+
+
+def cleaned_ahead() -> World:
+    """Return the graph after a cleanup whose clock was ahead of all that come."""
+    world = start()
+    keys = world.manifest.keys.updated({CLEANED: (AHEAD, "ahead")})
+    changed = world.manifest.changed.updated({CLEANED: (1, 0)})
+    return world._replace(manifest=world.manifest._replace(keys=keys, changed=changed))
 
 
 def _commit(
@@ -258,5 +266,5 @@ PROGRAMS: tuple[tuple[str, ...], ...] = (
     ("spill", "spill"),
 )
 """What one actor does: an operation, or several of which the later ones need the first."""
-WORLDS = (start, spilled)
+WORLDS = (start, spilled, cleaned_ahead)
 """What a graph may be like when they begin."""

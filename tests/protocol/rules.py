@@ -49,6 +49,9 @@ class Rules:
     """A cleanup notes that it begins, so that the next one that is marked revokes it; without a
     mark its notes never count."""
 
+    tell_apart: bool = True
+    """The id of a cleanup sorts behind those of all that began, so no two have the same."""
+
     compare_request: bool = True
     """An operation id leads to an earlier commit only if that answers the same request."""
 

@@ -103,7 +103,7 @@ def set_keys(
         kept = frozenset(p for p in world.promises if not (p[0] == "on" and p[1] in gone))
         effects = world.effects | {actor.name} if effect is Effect.MADE else world.effects
         effects = effects - {actor.name} if effect is Effect.UNDONE else effects
-        marks = world.marks | {keys[CLEANED]} if name == MARK else world.marks
+        marks = world.marks | {(keys[CLEANED], actor.name)} if name == MARK else world.marks
         after = manifest.advanced(world.now, rows, keys)
         broken = world.broken or _wrong_heads(manifest, after, gone, is_spill=name == SPILL)
         done = world._replace(manifest=after, promises=kept, effects=effects, marks=marks)

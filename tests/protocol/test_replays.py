@@ -23,7 +23,16 @@ from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.manifest.manifest import Manifest
 from omnigraph.versioning.writes import Overwrite
 from tests.maintenance.interrupting import before_flip, die, do_at
-from tests.maintenance.tidying import EVE, WIDER, cleaned, days_later, grown, readable, sound
+from tests.maintenance.tidying import (
+    EVE,
+    WIDER,
+    cleaned,
+    clock_ahead,
+    days_later,
+    grown,
+    readable,
+    sound,
+)
 from tests.sample import PERSON, ages, people, write
 
 
@@ -183,6 +192,42 @@ def test_note_begin__what_a_cleanup_buried_that_was_never_marked_is_not_told_as_
 
     assert [readable(graph, each) for each in commits] == [False] * 3 + [True] * 3
     assert graph.fsck().findings == ()
+
+
+def test_tell_apart__two_cleanups_have_two_ids_after_one_whose_clock_was_ahead(
+    graph: Graph, rival: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = grown(graph, 6)
+    ahead = open_graph(graph.uri, durable=False)
+    ahead.repository.clock = clock_ahead()
+    cleaned(ahead, keep=5)
+
+    def clean_beside() -> None:
+        cleaned(rival, keep=3)
+        die()
+
+    do_at(monkeypatch, "versions buried", clean_beside)
+    with pytest.raises(KeyboardInterrupt):
+        cleaned(graph, keep=1)
+
+    assert [readable(graph, each) for each in commits] == [False] * 3 + [True] * 3
+    assert graph.fsck().findings == ()
+
+
+def test_tell_apart__a_cleanup_that_starts_again_has_another_id(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = grown(graph, 6)
+    ahead = open_graph(graph.uri, durable=False)
+    ahead.repository.clock = clock_ahead()
+    cleaned(ahead, keep=5)
+    do_at(monkeypatch, "versions buried", lambda: graph.create_branch("late", commits[2].id))
+
+    cleaned(graph, keep=1)
+
+    assert readable(graph, commits[2])
+    graph.create_branch("another", commits[2].id)
+    sound(graph, "main", "late", "another")
 
 
 def test_look_after_copy__a_cleanup_after_the_manifest_was_read_is_noticed(

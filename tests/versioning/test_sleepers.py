@@ -44,7 +44,7 @@ def sleep_at(monkeypatch: pytest.MonkeyPatch, wanted: str, others: Callable[[], 
 
 
 def forget(graph: Graph) -> None:
-    """Remove all versions of the manifest but the first and the newest, which is about something else."""
+    """Remove the versions of the manifest between the first and one about something else."""
     graph.create_branch("elsewhere")
     repository = graph.repository
     repository.tables.forget_old(repository.manifest.newest(), repository.store.now() + 2_000_000)

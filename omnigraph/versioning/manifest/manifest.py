@@ -486,15 +486,16 @@ class Manifest:
         return self._tables.add_rows(at, pa.Table.from_pylist(rows, schema=at.schema))
 
     def begin_cleanup(self, at: Table, ulid: str) -> tuple[str, Table]:
-        """Note that a cleanup begins, under an id that sorts after all marked ones.
+        """Note that a cleanup begins, under an id that sorts after those of all others.
 
         Returns the id and the manifest. Raises CommitRejectedError when another cleanup was begun
         or marked after `at`: so whoever marks one knows of all others that may bury something
-        under a lower id.
+        under a lower id, and no two have the same.
         """
-        last = last_cleanup(at)
+        marked = last_cleanup(at)
+        last = max([marked, *_cleanups(at, _BEGUN), *_cleanups(at, _REVOKED)])
         cleanup = ulid if ulid > last else f"{last}+"
-        return cleanup, self._set_keys(at, {_BEGUN + cleanup: "", _CLEANED: last})
+        return cleanup, self._set_keys(at, {_BEGUN + cleanup: "", _CLEANED: marked})
 
     def mark_cleaning(self, at: Table, cleanup: str) -> Table:
         """Note that a cleanup removes what it buried, which no head of `at` may need.
@@ -506,7 +507,7 @@ class Manifest:
         last = last_cleanup(at)
         if cleanup <= last or _BEGUN + cleanup not in at.metadata or self.is_revoked(at, cleanup):
             raise CommitRejectedError(f"cleanup {last} was marked before {cleanup}")
-        begun = {key.removeprefix(_BEGUN) for key in at.metadata if key.startswith(_BEGUN)}
+        begun = _cleanups(at, _BEGUN)
         # A release that does not note the begin of a cleanup may have begun some.
         buried = {each for each, _ in self._graves(at, None) if each > last}
         ended: dict[str, str | None] = {_BEGUN + each: None for each in begun}
@@ -643,6 +644,11 @@ class Manifest:
 def last_cleanup(at: Table) -> str:
     """Return a value that changes with every cleanup; empty when there was none."""
     return at.metadata.get(_CLEANED, "")
+
+
+def _cleanups(at: Table, key: str) -> set[str]:
+    """Return the cleanups that have a key: `begun/ID`, or `revoked/ID`."""
+    return {each.removeprefix(key) for each in at.metadata if each.startswith(key)}
 
 
 def _revoking(cleanups: Iterable[str]) -> dict[str, str | None]:
