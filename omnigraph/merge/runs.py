@@ -295,12 +295,18 @@ def refuse_live(repository: Repository, branch: str) -> None:
 
 
 def live_runs(repository: Repository, branch: str) -> list[RunRecord]:
-    """Return the runs that are to be published to a branch."""
-    found = list_runs(repository)
+    """Return the runs that are to be published to a branch, newest first.
+
+    A live run has a branch of its own, so those without one, which only grow in number, are not
+    read.
+    """
+    wanted = normalize_name(branch)
+    ids = sorted((each.removeprefix(PREFIX) for each in _branches(repository)), reverse=True)
+    found = (_read(repository, each) for each in ids)
     return [
         each
         for each in found
-        if each.status is RunStatus.RUNNING and each.target_branch == normalize_name(branch)
+        if each is not None and each.status is RunStatus.RUNNING and each.target_branch == wanted
     ]
 
 

@@ -254,6 +254,41 @@ def test_a_branch_with_a_live_run_cannot_be_deleted_or_renamed(graph: Graph) -> 
     assert graph.branches() == ["main"]
 
 
+def test_runs_that_ended_are_not_read_to_delete_or_rename_a_branch(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.create_branch(THEIRS)
+    for _ in range(3):
+        graph.abort_run(graph.begin_run(THEIRS).run_id)
+    live = graph.begin_run()
+    read: list[str] = []
+    plain = Objects.read
+    monkeypatch.setattr(
+        Objects, "read", lambda objects, path: (read.append(path), plain(objects, path))[1]
+    )
+
+    graph.rename_branch(THEIRS, "other")
+    graph.delete_branch("other")
+
+    assert {each.split("/")[1] for each in read if each.startswith("_runs/")} == {live.run_id}
+
+
+def test_a_run_whose_branch_a_crash_removed_keeps_no_other_branch(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.create_branch(THEIRS)
+    run = graph.begin_run(THEIRS)
+    crash_at(monkeypatch, "branch flipped")
+    with pytest.raises(Crash):
+        graph.abort_run(run.run_id)
+    again = open_graph(graph.uri)
+    assert str(again.run_record(run.run_id).status) == "running"
+
+    again.delete_branch(THEIRS)
+
+    assert str(again.abort_run(run.run_id).status) == "aborted"
+
+
 def test_a_run_needs_a_branch_that_is_there(graph: Graph) -> None:
     with pytest.raises(BranchNotFoundError):
         graph.begin_run("nowhere")
