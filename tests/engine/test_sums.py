@@ -146,8 +146,11 @@ def test_batches_that_are_added_one_after_the_other_are_one_sum() -> None:
 
 
 @pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.parametrize("averages", [False, True])
 @pytest.mark.parametrize("size", [1, 2, 5, 64])
-def test_a_task_of_spark_adds_groups_that_go_on_in_the_next_batch(size: int, weighed: bool) -> None:
+def test_a_task_of_spark_adds_groups_that_go_on_in_the_next_batch(
+    size: int, averages: bool, weighed: bool
+) -> None:
     random = Random(size)
     some = [(random.choice([None, 1, 2, 3]), random.choice("ab")) for _ in range(60)]
     keys = sorted(some, key=lambda key: (key[0] or 0, key[1]))
@@ -161,13 +164,27 @@ def test_a_task_of_spark_adds_groups_that_go_on_in_the_next_batch(size: int, wei
     columns |= {"weight": pa.array(weights, pa.int64())} if weighed else {}
     batches = pa.table(columns).to_batches(max_chunksize=size)
 
-    found = pa.Table.from_batches(list(_Add(2)([batches[0].slice(0, 0), *batches])))
+    found = pa.Table.from_batches(
+        list(_Add(2, averages=averages)([batches[0].slice(0, 0), *batches]))
+    )
 
     expected: dict[tuple[int | None, str], list[float]] = {}
     for key, value, weight in zip(keys, values.tolist(), weights, strict=True):
         expected.setdefault(key, []).extend([value] * weight)
     assert found.column_names == ["one", "other", "value"]
     assert found.to_pylist() == [
-        {"one": one, "other": other, "value": math.fsum(each)}
+        {"one": one, "other": other, "value": math.fsum(each) / (len(each) if averages else 1)}
         for (one, other), each in expected.items()
     ]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_task_of_spark_averages_floats_whose_sum_is_too_large(size: int) -> None:
+    large = [1.7e308, 1.7e308, 1.6e308]
+    columns = {"key": pa.array([1, 1, 1, 2]), "value": pa.array([*large, math.inf])}
+    batches = pa.table(columns).to_batches(max_chunksize=size)
+
+    found = pa.Table.from_batches(list(_Add(1, averages=True)(batches)))
+
+    exact = sum(map(int, large)) / 3
+    assert found.to_pylist() == [{"key": 1, "value": exact}, {"key": 2, "value": math.inf}]

@@ -232,7 +232,7 @@ class _FrameAggregation:
         self._weight = expressions.matches.weight
         self._made: list[Column] = []
         self._sums: list[str] = []
-        self._floats: dict[str, tuple[Aggregate, str]] = {}
+        self._floats: dict[str, Aggregate] = {}
         self._columns: dict[str, ComputedColumn] = dict(groups.columns)
 
     def add(self, name: str, expr: Aggregate) -> None:
@@ -250,9 +250,7 @@ class _FrameAggregation:
             case _ if is_integer(kind):
                 self._made.append(self._sum_integers(expr, column))
             case _:
-                count = self._names.new()
-                self._made.append(self._count(expr).alias(count))
-                self._floats[column] = (expr, count)
+                self._floats[column] = expr
 
     def matches(self) -> FrameMatches:
         """Return the groups with all aggregates."""
@@ -262,8 +260,8 @@ class _FrameAggregation:
         for column in self._sums:
             frame = frame.filter(check_sum(fn.col(column)))
             frame = frame.withColumn(column, fn.col(column).cast("bigint"))
-        for column, (expr, count) in self._floats.items():
-            frame = self._add_float(frame, column, expr, count)
+        for column, expr in self._floats.items():
+            frame = self._add_float(frame, column, expr)
         return FrameMatches(frame, columns=self._columns)
 
     def _value(self, expr: Aggregate) -> "Column":
@@ -294,9 +292,7 @@ class _FrameAggregation:
             return total.alias(column)
         return (total.cast("double") / self._count(expr).cast("double")).alias(column)
 
-    def _add_float(
-        self, frame: "DataFrame", column: str, expr: Aggregate, count: str
-    ) -> "DataFrame":
+    def _add_float(self, frame: "DataFrame", column: str, expr: Aggregate) -> "DataFrame":
         """Return the groups with a sum or an average of floats."""
         parts = self._groups.parts
         value = self._value(expr).cast("double")
@@ -312,9 +308,7 @@ class _FrameAggregation:
         )
         single = single.filter(fn.col(names[-1]).isNotNull())
         single = single.distinct() if expr.distinct else single
-        sums = sum_groups(single, weighed=weight is not None)
+        averages = expr.function == "avg"
+        sums = sum_groups(single, weighed=weight is not None, averages=averages)
         both = join_null_safe(frame, sums, list(zip(parts, names[:-1], strict=True)), "left")
-        total = fn.col(names[-1])
-        if expr.function == "avg":
-            total = total / fn.nullif(fn.col(count), fn.lit(0)).cast("double")
-        return both.withColumn(column, total)
+        return both.withColumn(column, fn.col(names[-1]))
