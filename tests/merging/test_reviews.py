@@ -19,10 +19,13 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.merge.review.record import ReviewState
-from omnigraph.storage import layout
+from omnigraph.storage import layout, steps
 from omnigraph.storage.objects import Objects
+from omnigraph.storage.table import Table
 from omnigraph.storage.tables import Tables
+from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.history import history
+from omnigraph.versioning.manifest.manifest import Manifest
 from tests.sample import new_graph
 
 POLICY = """
@@ -149,6 +152,48 @@ def test_a_review_goes_with_its_branch(graph: Graph) -> None:
     graph.delete_branch("final/1")
     graph.create_branch("final/1")
     assert graph.review_record("final/1") is None
+
+
+def test_a_branch_made_anew_while_the_old_one_is_deleted_keeps_its_review(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.comment_review("draft", "of the old one")
+    other = open_graph(graph.uri)
+
+    def make_anew(step: str) -> None:
+        if step == "branch flipped":
+            monkeypatch.setattr(steps, "observer", None)
+            other.create_branch("draft")
+            other.comment_review("draft", "of the new one")
+
+    monkeypatch.setattr(steps, "observer", make_anew)
+    graph.delete_branch("draft")
+
+    found = graph.review_record("draft")
+    assert found is not None
+    assert [each.message for each in found] == ["of the new one"]
+
+
+def test_a_branch_made_while_another_is_renamed_to_its_name_keeps_its_review(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, plain = open_graph(graph.uri), Manifest.twin
+
+    def overtaken(manifest: Manifest, name: str, at: Table) -> Head | None:
+        found = plain(manifest, name, at)
+        if name == "final":
+            monkeypatch.setattr(Manifest, "twin", plain)
+            other.create_branch("final")
+            other.comment_review("final", "of the new one")
+        return found
+
+    monkeypatch.setattr(Manifest, "twin", overtaken)
+    with pytest.raises(InputError):
+        graph.rename_branch("draft", "final")
+
+    found = graph.review_record("final")
+    assert found is not None
+    assert [each.message for each in found] == ["of the new one"]
 
 
 def test_renaming_to_a_name_that_is_taken_leaves_both_reviews(graph: Graph) -> None:

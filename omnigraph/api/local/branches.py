@@ -83,9 +83,11 @@ def delete_branch(access: Access, operation: DeleteBranch, _: CallOptions) -> No
             raise
         message = f"a run is to be published to '{operation.branch}'"
         raise InputError(message, hint=refused.hint) from None
+    # Listed before, as what is there afterwards may be about a branch that was made anew.
+    said = reviews.left_over(access.repository, operation.branch)
     branches.delete_branch(access.repository, operation.branch, operation.expect)
     with unknown_outcome(f"'{operation.branch}' was deleted, but not its review", _LOOK):
-        reviews.drop(access.repository, reviews.left_over(access.repository, operation.branch))
+        reviews.drop(access.repository, said)
 
 
 def rename_branch(access: Access, operation: RenameBranch, _: CallOptions) -> None:

@@ -119,12 +119,14 @@ def renaming(repository: Repository, branch: str, new_name: str) -> Iterator[Non
     the old name afterwards, or under the new one when the block fails.
     """
     wanted = normalize_name(new_name)
+    # Listed before it is known that nobody has the name, so that it is of no branch made since.
+    left = left_over(repository, wanted)
     at = repository.manifest.newest()
     is_same = fold(normalize_name(branch)) == fold(wanted)
     if is_same or repository.manifest.twin(wanted, at) is not None:
         yield  # a name that is taken is refused, and its review stays as it is
         return
-    drop(repository, left_over(repository, wanted))
+    drop(repository, left)
     old = left_over(repository, branch)
     new = [f"{_folder(wanted)}/{path.rpartition('/')[2]}" for path in old]
     for source, target in zip(old, new, strict=True):
