@@ -263,9 +263,12 @@ def test_runs_that_ended_are_not_read_to_delete_or_rename_a_branch(
     live = graph.begin_run()
     read: list[str] = []
     plain = Objects.read
-    monkeypatch.setattr(
-        Objects, "read", lambda objects, path: (read.append(path), plain(objects, path))[1]
-    )
+
+    def noted(objects: Objects, path: str) -> bytes | None:
+        read.append(path)
+        return plain(objects, path)
+
+    monkeypatch.setattr(Objects, "read", noted)
 
     graph.rename_branch(THEIRS, "other")
     graph.delete_branch("other")
