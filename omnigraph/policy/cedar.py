@@ -6,8 +6,10 @@ reads an attribute, and evaluating one cannot fail.
 """
 
 import json
+from collections import OrderedDict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, TypeAlias
 
 from omnigraph.policy.actions import Action, Scope
 from omnigraph.policy.rules import Rule, Rules
@@ -27,6 +29,8 @@ action {actions} appliesTo {{ principal: [Actor], resource: [Branch, Graph, Quer
 
 _MOST_CACHED = 10_000
 
+_Key: TypeAlias = tuple[str, Action, Scope, str | None]
+
 
 class Cedar:
     """A policy loaded into Cedar after `check_in_child` passed it; safe for threads."""
@@ -39,7 +43,8 @@ class Cedar:
         self._rules = rules
         self._groups = rules.actors
         self._order = {rule.id: place for place, rule in enumerate(rules.rules)}
-        self._cached: dict[tuple[str, Action, Scope, str | None], str | None] = {}
+        self._cached: OrderedDict[_Key, str | None] = OrderedDict()
+        self._lock = Lock()
 
     def knows(self, actor: str) -> bool:
         """Return whether some group has an actor."""
@@ -54,15 +59,20 @@ class Cedar:
     ) -> str | None:
         """Return the id of the first rule that permits it; None if none does, or on any error.
 
-        The answer is the same for all branches of a scope, so it is cached by scope.
+        The answer is the same for all branches of a scope, so it is cached by scope; what was asked
+        longest ago makes room.
         """
         key = (actor, action, self._scope(branch), query)
-        if key not in self._cached:
-            found = self._ask(actor, action, branch, query)
-            if len(self._cached) >= _MOST_CACHED:
-                return found
+        with self._lock:
+            if key in self._cached:
+                self._cached.move_to_end(key)
+                return self._cached[key]
+        found = self._ask(actor, action, branch, query)
+        with self._lock:
             self._cached[key] = found
-        return self._cached[key]
+            if len(self._cached) > _MOST_CACHED:
+                self._cached.popitem(last=False)
+        return found
 
     def _ask(self, actor: str, action: Action, branch: str | None, query: str | None) -> str | None:
         from cedarpy import Decision, is_authorized

@@ -2,9 +2,11 @@
 
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from omnigraph.policy import cedar
 from omnigraph.policy.actions import Action, Decision, Request
 from omnigraph.policy.cedar import Cedar
 from omnigraph.policy.policy import Policy, load_policy, parse_policy
@@ -139,6 +141,31 @@ def test_an_error_of_cedar_is_a_denial(policy: Policy, monkeypatch: pytest.Monke
     for broken in (allowed_with_errors, failing):
         monkeypatch.setattr(cedarpy, "is_authorized", broken)
         assert Cedar(policy.rules).find_rule("ann", Action.READ, "main") is None
+
+
+def test_what_was_asked_last_is_kept_however_much_was_asked_before(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import cedarpy
+
+    evaluated, plain = [], cedarpy.is_authorized
+
+    def noted(*given: Any) -> cedarpy.AuthzResult:
+        evaluated.append(given)
+        return plain(*given)
+
+    monkeypatch.setattr(cedarpy, "is_authorized", noted)
+    monkeypatch.setattr(cedar, "_MOST_CACHED", 3)
+    asked_again = Cedar(policy.rules)
+    for name in ("q1", "q2", "q3", "q4"):
+        asked_again.find_rule("una", Action.INVOKE_QUERY, "main", name)
+        asked_again.find_rule("ann", Action.READ, "main")
+    assert len(evaluated) == 5
+
+    asked_again.find_rule("una", Action.INVOKE_QUERY, "main", "q4")
+    assert len(evaluated) == 5
+    asked_again.find_rule("una", Action.INVOKE_QUERY, "main", "q1")
+    assert len(evaluated) == 6
 
 
 def test_a_policy_is_read_from_a_file(tmp_path: Path) -> None:
