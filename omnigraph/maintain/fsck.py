@@ -29,7 +29,13 @@ from omnigraph.storage.objects import Stored
 from omnigraph.storage.store import Store
 from omnigraph.storage.table import Table
 from omnigraph.storage.tables import Tables
-from omnigraph.storage.upkeep.inspect import PartKind, broken_parts, sizes_of, wrong_lookups
+from omnigraph.storage.upkeep.inspect import (
+    PartKind,
+    broken_parts,
+    sizes_of,
+    wrong_deletions,
+    wrong_lookups,
+)
 from omnigraph.versioning.audit import Audit, audit
 from omnigraph.versioning.commit import Commit, TableState
 from omnigraph.versioning.damage import Damage, Finding
@@ -141,6 +147,7 @@ class _Checking:
     opened: set[tuple[str, int]] = field(default_factory=set)
     unreadable: set[tuple[str, int]] = field(default_factory=set)
     compared: set[tuple[object, ...]] = field(default_factory=set)
+    deletions: set[str] = field(default_factory=set)
     catalogs: dict[str, Catalog] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     standing: Set[str] = frozenset()
@@ -386,6 +393,7 @@ class _Checking:
         if state.place in self.newest:
             self.held[state.place] = table  # all its rows are read later
         notes = self._broken(where, table)
+        notes += self._wrong_deletions(where, table)
         try:
             return _Look(table.schema, table.count(), tuple(notes))
         except StorageError as failed:
@@ -423,6 +431,17 @@ class _Checking:
                 found.append((kind, f"{table.path}/{part.path}", f"it {what}; {where} needs it"))
         except StorageError as failed:
             found.append((Damage.VERSION_UNREADABLE, where, failed.message))
+        return found
+
+    def _wrong_deletions(self, where: str, table: Table) -> list[_Note]:
+        """Return which files of deletions of a version are not what it says."""
+        found: list[_Note] = []
+        try:
+            for path, left, due in wrong_deletions(table, self.deletions):
+                message = f"it leaves {left} rows instead of {due}; {where} needs it"
+                found.append((Damage.ROW_COUNT, path, message))
+        except StorageError as failed:
+            found.append((Damage.ROWS_UNREADABLE, where, failed.message))
         return found
 
     def _check_lookups(self, where: str, table: Table) -> None:

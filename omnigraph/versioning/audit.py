@@ -1,7 +1,8 @@
 """Audit: checks the rows of the manifest and the heads it holds."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import field
 from typing import Any
 
@@ -50,7 +51,7 @@ def audit(manifest: Manifest, at: Table) -> Audit:
     """Check every row of the manifest, every head and every parent; reads all rows."""
     rows: list[dict[str, Any]] = at.scan().to_pylist()
     found = Audit(rows=len(rows))
-    rows += _fresh_rows(found, at, {row["object_id"] for row in rows})
+    rows += _fresh_rows(found, at, {row["object_id"]: row["metadata"] for row in rows})
     _check_rows(found, rows)
     _check_heads(found, at)
     _check_parents(found)
@@ -68,19 +69,33 @@ def audit(manifest: Manifest, at: Table) -> Audit:
     return found
 
 
-def _fresh_rows(found: Audit, at: Table, known: Set[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows that commits which are keys become, unless they are there already."""
+def _fresh_rows(
+    found: Audit, at: Table, records: Mapping[str, str | None]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows that commits which are keys become, unless they are there already.
+
+    `records` has what rows say of commits, which must be what the keys say.
+    """
     for commit_id, text in fresh_texts(at).items():
-        if commit_row_id(commit_id) in known:
-            continue
+        row_id = commit_row_id(commit_id)
         try:
             fresh = decode_fresh(text)
         except StorageError:
-            found.note(Damage.COMMIT_UNREADABLE, commit_row_id(commit_id), _UNREADABLE)
+            found.note(Damage.COMMIT_UNREADABLE, row_id, _UNREADABLE)
+            continue
+        if row_id in records:
+            _compare_record(found, row_id, fresh.commit, records[row_id])
             continue
         for row in pa.Table.from_pylist(fresh.rows(), at.schema).to_pylist():
             is_record = row["object_type"] == COMMIT_ROW
-            yield row | {"object_id": commit_row_id(commit_id)} if is_record else row
+            yield row | {"object_id": row_id} if is_record else row
+
+
+def _compare_record(found: Audit, row_id: str, commit: Commit, record: str | None) -> None:
+    """Check that the row of a commit says what its key says."""
+    with suppress(StorageError):  # it is noted with the rows
+        if decode_commit(record) != commit:
+            found.note(Damage.COMMIT_DISAGREES, row_id, "its key and its row disagree")
 
 
 def _check_rows(found: Audit, rows: list[dict[str, Any]]) -> None:

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,6 +20,7 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.heads.head import Head
 from omnigraph.versioning.manifest import fresh
+from omnigraph.versioning.manifest.records import commit_rows
 from omnigraph.versioning.writes import Append, DeleteRows
 from tests.sample import COMPANY, KNOWS, PERSON, knows, new_graph, people, write
 
@@ -235,6 +236,42 @@ def _deletions(root: Path) -> Path:
     return next((_table(root) / "_deletions").iterdir())
 
 
+def _old_deletions(root: Path) -> tuple[Path, Path]:
+    """Return the file of deletions of a commit at which nothing stands, and that of the head."""
+    graph, found = open_graph(root, durable=False), []
+    folder = _deletions(root).parent
+    for name in ("p32", "p33"):
+        before = set(folder.iterdir())
+        write(graph, {PERSON: (DeleteRows(pa.array([name])),)})
+        found += set(folder.iterdir()) - before
+    old, new = found
+    return old, new
+
+
+def _swap_deletions(root: Path) -> None:
+    old, new = _old_deletions(root)
+    shutil.copyfile(new, old)
+
+
+def _respell_commit(root: Path) -> None:
+    """Add a row of a commit that is a key, which says something else."""
+    graph = open_graph(root, durable=False)
+    commit = write(graph, {PERSON: (Append(people({"key": 1})),)})
+    manifest = graph.repository.manifest
+    at = manifest.newest()
+    other = replace(commit, message="another")
+    graph.repository.tables.add_rows(at, commit_rows(other, (), at.schema))
+
+
+def _cut_commit_key(root: Path) -> None:
+    graph = open_graph(root, durable=False)
+    commit = write(graph, {PERSON: (Append(people({"key": 1})),)})
+    repository = graph.repository
+    at = repository.manifest.newest()
+    written = repository.tables.add_rows(at, commit_rows(commit, (), at.schema))
+    repository.tables.set_keys(written, {f"{fresh.FRESH_KEY}{commit.id}": "{"})
+
+
 def _newest_manifest(root: Path) -> Path:
     return sorted((root / layout.MANIFEST / "_versions").glob("*.manifest"))[0]
 
@@ -313,6 +350,8 @@ PLANTS = (
         Damage.COMMIT_DISAGREES,
         _recorded(lambda _, record: record.update(id="01K9ZZZZZZZZZZZZZZZZZZZZZZ")),
     ),
+    Plant("a key and a row of a commit differ", Damage.COMMIT_DISAGREES, _respell_commit),
+    Plant("a key of a commit that has a row is no JSON", Damage.COMMIT_UNREADABLE, _cut_commit_key),
     Plant("a branch is gone without a note", Damage.COMMIT_LOST, _lose_commit),
     Plant("a commit is there twice", Damage.ROW_TWICE, _twice),
     Plant(
@@ -421,6 +460,12 @@ PLANTS = (
     Plant("a data file has grown", Damage.DATA_SIZE, _grow(_data)),
     Plant("a data file is all zeros", Damage.ROWS_UNREADABLE, _zero(_data)),
     Plant("a file of deletions is gone", Damage.DELETIONS_MISSING, _unlink(_deletions)),
+    Plant(
+        "a file of deletions of an old commit is empty",
+        Damage.ROWS_UNREADABLE,
+        _blank(lambda root: _old_deletions(root)[0]),
+    ),
+    Plant("a file of deletions has those of another", Damage.ROW_COUNT, _swap_deletions),
     Plant(
         "an index is gone",
         Damage.INDEX_MISSING,

@@ -76,6 +76,27 @@ def _parts(table: Table) -> Iterator[Part]:
                 yield Part(PartKind.INDEX, f"_indices/{segment.uuid}", segment.size_bytes)
 
 
+def wrong_deletions(table: Table, known: set[str]) -> Iterator[tuple[str, int, int]]:
+    """Yield the files of deletions that leave another number of rows than the version says.
+
+    With each come the rows that are left, and those that should be. Versions share these files, so
+    each is read once: what is in `known` is left out, and what is read is added to it. Raises
+    StorageError when one cannot be read.
+    """
+    for fragment in table.dataset.get_fragments():
+        path = f"{table.path}/{fragment.deletion_file()}"
+        if not fragment.num_deletions or path in known:
+            continue
+        known.add(path)
+        due = fragment.physical_rows - fragment.num_deletions
+        with report_as(f"cannot read {path}"):
+            # Lance counts rows without the file, but has to read it to tell which are left.
+            scanner = table.dataset.scanner([], fragments=[fragment], with_row_address=True)
+            left = sum(batch.num_rows for batch in scanner.to_batches())
+        if left != due:
+            yield path, left, due
+
+
 def segments_of(table: Table) -> set[str]:
     """Return the index segments of a version, which other versions may share."""
     with report_as(f"cannot read {table.path}"):
