@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -180,10 +181,19 @@ def main() -> None:
     try:
         _run()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        _end_unheard()
+    except OSError as failed:  # what reports an error could not be written either
+        with suppress(OSError):
+            click.echo(f"Error: cannot write the output: {failed.strerror}", err=True)
+        _end_unheard()
     except KeyboardInterrupt:
         end_interrupted()
+
+
+def _end_unheard() -> NoReturn:
+    """End with 1; Python would try once more to write what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)
 
 
 def _run() -> None:

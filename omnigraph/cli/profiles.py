@@ -22,6 +22,7 @@ from omnigraph.frozen import dataclass
 from omnigraph.syntax.problems import list_names, suggest
 
 HOME = "OMNIGRAPH_HOME"
+_FOLDER = ".omnigraph"
 _SERVICE = "omnigraph"
 _LONGEST_WAIT = 10.0
 _TOP = ("servers", "clusters", "profiles", "default_profile")
@@ -89,7 +90,10 @@ class Profiles:
 
 def read_profiles() -> Profiles:
     """Return the configuration of the person; an empty one where there is no file."""
-    path = _home() / "config.yaml"
+    try:
+        path = _home() / "config.yaml"
+    except ConfigError:
+        return Profiles(path=Path("~", _FOLDER, "config.yaml"))
     if not path.exists():
         return Profiles(path=path)
     top = parse_yaml(str(path), file_bytes(path), _TOP)
@@ -162,8 +166,13 @@ def _profile(
 
 
 def _home() -> Path:
+    """Return the folder of the person; raise ConfigError where nobody knows who that is."""
     given = os.environ.get(HOME)
-    return Path(given) if given else Path.home() / ".omnigraph"
+    try:
+        return Path(given) if given else Path.home() / _FOLDER
+    except RuntimeError:
+        hint = f"set {HOME} to a folder"
+        raise ConfigError("the user of this process has no home", hint=hint) from None
 
 
 def _tokens_path() -> Path:

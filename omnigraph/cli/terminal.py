@@ -53,12 +53,12 @@ def _reader(vocabulary: ShellVocabulary) -> "PromptSession[str]":
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
-    path = history_file()
     try:
+        path = history_file()
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.touch(mode=0o600)
         history: FileHistory | InMemoryHistory = FileHistory(str(path))
-    except OSError:
+    except (OSError, RuntimeError):  # it cannot be written, or the user has no home
         history = InMemoryHistory()
     return PromptSession(
         history=history,

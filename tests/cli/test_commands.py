@@ -280,13 +280,53 @@ def test_a_thread_still_at_work_and_what_is_registered_for_the_end_are_waited_fo
     assert (threaded.returncode, threaded.stdout.splitlines()[1:]) == (0, [b"worked", b"ended"])
 
 
-def test_a_process_that_cannot_write_its_answer_does_not_end_as_done() -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["version"],
+        ["version", "--json"],
+        ["version", "--jsno", "--json"],
+        ["snapshot", "nothing.omni", "--json"],
+    ],
+)
+def test_a_process_that_cannot_write_its_answer_does_not_end_as_done(words: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
-        command = [str(BIN / "omnigraph"), "version"]
+        command = [str(BIN / "omnigraph"), *words]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
 
-    assert done.returncode != 0
+    assert done.returncode == 1
     assert b"No space left" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("version >&-", 0),
+        ("version --json >&- 2>&-", 0),
+        ("query explain --query people.gq --schema people.pg >&-", 0),
+        ("init g.omni --schema people.pg >&- <&-", 0),
+        ("query fmt - <&-", 0),
+        ("snapshot nothing.omni >&- <&-", 5),
+    ],
+)
+def test_a_stream_that_is_closed_is_as_an_empty_one(folder: Path, words: str, code: int) -> None:
+    command = f"{BIN}/omnigraph {words}"
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, check=False)
+
+    assert (done.returncode, done.stdout) == (code, b"")
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_stream_that_is_closed_is_no_file_of_a_graph(folder: Path) -> None:
+    for words in ("init g.omni --schema people.pg", "load g.omni --data - < people.jsonl"):
+        (folder / "people.jsonl").write_text('{"type": "Person", "data": {"name": "ann"}}\n')
+        command = f"{BIN}/omnigraph {words} >&- 2>&-"
+        subprocess.run(command, shell=True, cwd=folder, check=True)
+
+    found = run("omnigraph", "fsck", "g.omni", cwd=folder)
+
+    assert found.returncode == 0, found.stdout
 
 
 def test_functions_of_arrow_work_where_their_documentation_was_left_out() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from omnigraph.api.graph import init
 from omnigraph.api.graph import open as open_graph
 from omnigraph.cli import profiles
 from omnigraph.cli.main import omnigraph
@@ -241,3 +242,22 @@ def test_wrong_profiles_are_told(served: Fleet, tmp_path: Path) -> None:
     told = run("branch", "list", "--profile", "x").output
     assert "unknown key 'extra'" in told
     assert "needs exactly one of" in told or "cannot be" in told
+
+
+def test_where_nobody_knows_the_home_there_are_no_profiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    init(tmp_path / "g.omni", SCHEMA)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OMNIGRAPH_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+
+    listed = run("branch", "list", str(tmp_path / "g.omni"))
+    profile = run("branch", "list", "--profile", "work")
+
+    assert (listed.exit_code, listed.output) == (0, "main\n")
+    assert profile.exit_code == 1
+    assert "~/.omnigraph/config.yaml has no profile 'work'" in profile.output
