@@ -37,6 +37,8 @@ from omnigraph.versioning.unknown_outcome import unknown_outcome
 MANIFEST_AGE = freshness.MANIFEST_AGE
 # Vectors that were paid for, by the digest of their input.
 _ENTRY = re.compile(r"[0-9a-f]{64}")
+# When the files of a run go; all else goes in between.
+_TURNS = {"begun.json": 0, "ended.json": 2}
 
 
 def cleanup(
@@ -317,13 +319,25 @@ def _remove(repository: Repository, plan: _CleanupPlan, rule: Retention, now: in
     objects.drop_empty({folder for each in plan.tables for folder in each.index_folders})
     reached("files removed")
     leftovers = [file.path for files in plan.others.values() for file in files]
-    objects.delete_many(leftovers)
+    for some in _in_turn(leftovers):
+        objects.delete_many(some)
     objects.drop_empty({"/".join(each.split("/")[:2]) for each in leftovers})
     reached("leftovers removed")
     age = max(in_microseconds(MANIFEST_AGE), rule.grace)
     freed = tables.forget_old(repository.manifest.newest(), now - age)
     reached("manifest cleaned")
     return plan.report(confirmed=True, manifest_bytes=freed)
+
+
+def _in_turn(paths: Iterable[str]) -> tuple[list[str], ...]:
+    """Return files in the order in which they go: of a run, its begin first and its end last.
+
+    A run that has a begin and no end goes on, and records without either are never found again.
+    """
+    turns: tuple[list[str], ...] = [], [], []
+    for path in paths:
+        turns[_TURNS.get(path.rpartition("/")[2], 1)].append(path)
+    return turns
 
 
 def _tables_of(

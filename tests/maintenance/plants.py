@@ -238,7 +238,8 @@ def _deletions(root: Path) -> Path:
 
 def _old_deletions(root: Path) -> tuple[Path, Path]:
     """Return the file of deletions of a commit at which nothing stands, and that of the head."""
-    graph, found = open_graph(root, durable=False), []
+    graph = open_graph(root, durable=False)
+    found: list[Path] = []
     folder = _deletions(root).parent
     for name in ("p32", "p33"):
         before = set(folder.iterdir())

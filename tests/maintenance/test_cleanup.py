@@ -3,6 +3,7 @@
 import hashlib
 import os
 import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
@@ -314,6 +315,40 @@ def test_records_of_runs_that_ended_long_ago_go_with_an_age(graph: Graph) -> Non
     assert graph.begin_run(operation_hash="x").run_id == live.run_id
     assert graph.begin_run(operation_hash="h").run_id not in {each.run_id for each in ended}
     assert graph.fsck().findings == ()
+
+
+@pytest.mark.parametrize("files", range(3))
+def test_a_run_that_ended_stays_so_when_a_cleanup_is_killed_that_removes_its_records(
+    graph: Graph, files: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.create_branch("work")
+    graph.publish_run(graph.begin_run("work").run_id)
+    days_later(graph, 20)
+    _kill_after(monkeypatch, files, f"{layout.RUNS}/")
+    with pytest.raises(KeyboardInterrupt):
+        graph.cleanup(older_than="7d", confirm=True)
+    monkeypatch.undo()
+
+    assert [each.status for each in graph.runs()] == ["published"]
+    assert graph.fsck().findings == ()
+    graph.delete_branch("work")
+    graph.cleanup(older_than="7d", confirm=True)
+    assert not list(Path(graph.uri, layout.RUNS).rglob("*.json"))
+
+
+def _kill_after(monkeypatch: pytest.MonkeyPatch, count: int, folder: str) -> None:
+    """Let a process die that has removed so many files of a folder, in whatever order it can."""
+    removed: list[str] = []
+
+    def delete_many(self: Objects, paths: Iterable[str]) -> None:
+        # A store may remove those of one call in any order: here the end of a run comes first.
+        for path in sorted(paths, key=lambda path: "ended" not in path):
+            if path.startswith(folder) and len(removed) == count:
+                die()
+            removed.extend([path] if path.startswith(folder) else [])
+            self.delete(path)
+
+    monkeypatch.setattr(Objects, "delete_many", delete_many)
 
 
 def test_runs_to_which_nobody_wrote_within_an_age_fail(graph: Graph) -> None:
