@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from datetime import datetime
 from functools import partial
+from math import isnan
+from numbers import Real
 from threading import Event
 
 import numpy as np
 
-from omnigraph.errors import BudgetError, CancelledError
+from omnigraph.errors import BudgetError, CancelledError, InputError
 from omnigraph.frozen import dataclass
 from omnigraph.query.expr import Constant, ListOf, Now, ParamRef, PropertyRef
 from omnigraph.query.plan import Expand
@@ -27,6 +29,13 @@ class Budget:
     seconds: float = 60.0
     rows: int = 50_000_000
     bytes: int = 4 << 30
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "rows", "bytes"):
+            limit = getattr(self, name)
+            # NaN compares as no limit at all.
+            if isinstance(limit, bool) or not isinstance(limit, Real) or isnan(limit):
+                raise InputError(f"'{name}' of a budget is a number, not {limit!r}")
 
 
 USUAL_BUDGET = Budget()

@@ -3,11 +3,14 @@
 import inspect
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import omnigraph as og
 from omnigraph import Branch, Graph, View
+from omnigraph.errors import InputError
 from tests.templates import fresh_graph
 
 SCHEMA = "node Person { name: String @key }"
@@ -80,3 +83,15 @@ def test_a_misspelt_keyword_is_answered_with_the_right_one(graph: Graph, tmp_pat
 def test_what_a_load_takes_and_new_vectors_do_not_is_refused(graph: Graph) -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'dry_run'"):
         graph.embed_again(dry_run=True)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("name", ["seconds", "rows", "bytes"])
+@pytest.mark.parametrize("limit", ["a", None, float("nan"), True, [1]])
+def test_a_budget_that_bounds_nothing_is_refused_when_it_is_made(name: str, limit: object) -> None:
+    with pytest.raises(InputError, match=f"'{name}' of a budget is a number, not"):
+        og.Budget(**{name: limit})  # type: ignore[arg-type]
+
+
+def test_a_budget_may_be_any_number() -> None:
+    wide: Any = np.int64(3)
+    assert og.Budget(seconds=float("inf"), rows=wide).rows == 3
