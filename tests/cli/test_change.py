@@ -96,6 +96,21 @@ def test_an_algorithm_writes_a_property_as_one_commit_of_a_branch(graph: Graph) 
     assert again.output == "nothing to change on draft; no commit was made\n"
     refused = CliRunner().invoke(omnigraph, [*asked, "--message", "cores"])
     assert "--message and --expect are for --write-to" in refused.output
+    shown = CliRunner().invoke(omnigraph, [*asked, "--write-to", "age", "--format", "csv"])
+    assert shown.exit_code == 2
+    assert "--format is for rows" in shown.output
+
+
+def test_the_rows_of_an_algorithm_have_the_usual_format(graph: Graph, tmp_path: Path) -> None:
+    config = tmp_path / "omnigraph.yaml"
+    config.write_text("cli: {output_format: csv}\n")
+    asked = ["algo", "k_core", graph.uri, "--edge", "Knows", "--config", str(config)]
+
+    usual = CliRunner().invoke(omnigraph, asked)
+    named = CliRunner().invoke(omnigraph, [*asked, "--format", "kv"])
+
+    assert usual.output.splitlines()[0] == "type,id,core"
+    assert not named.output.startswith("type,")
 
 
 def test_a_change_tells_how_much_it_changed_and_its_commit(

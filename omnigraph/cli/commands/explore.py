@@ -158,6 +158,8 @@ def algo(
     """
     if write_to is None and (how["message"] or how["expect"]):
         raise click.UsageError("--message and --expect are for --write-to")
+    if write_to is not None and shown_as is not None:
+        raise click.UsageError("--format is for rows, and --write-to shows none; leave one out")
     settings = {each: how[each] for each in _SETTINGS}
     settings |= {each: list(how[each]) for each in ("edges", "types")}
     options = _options(session, how)
@@ -202,6 +204,7 @@ def _show_rows(
 
     asked = RunAlgorithm(name=name, branch=target.branch, snapshot=target.snapshot, **settings)
     found = session.graph(keeps_topology=True).backend.run(asked, options)
-    usual = "table" if sys.stdout.isatty() else "jsonl"
-    chosen = "json" if session.as_json else shown_as or usual
-    show_stream(found, target, chosen, None if session.config is None else session.config.cli)
+    config = None if session.config is None else session.config.cli
+    usual = None if config is None else config.output_format
+    chosen = shown_as or usual or ("table" if sys.stdout.isatty() else "jsonl")
+    show_stream(found, target, "json" if session.as_json else chosen, config)
