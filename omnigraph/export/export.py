@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -19,6 +20,7 @@ from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.spark.settings import SparkSettings
+from omnigraph.storage.failures import report_as
 from omnigraph.storage.folder import Folder
 from omnigraph.storage.fragments import fragment_bytes
 from omnigraph.storage.staging import shares
@@ -141,7 +143,10 @@ def plan_export(
 def export_folder(
     plan: ExportPlan, runner: Runner, progress: Progress = NO_PROGRESS
 ) -> ExportResult:
-    """Write the files of a plan; if one of them fails, all are removed."""
+    """Write the files of a plan; if one of them fails, all are removed.
+
+    Other files stay: they are of another export, which may have found the folder empty as well.
+    """
     snapshot = plan.target.snapshot
     identities = {shard.stored.identity for shard in plan.shards}
     progress.begin("exporting", sum(snapshot.state(each).row_count for each in identities))
@@ -150,10 +155,13 @@ def export_folder(
         counts = runner.map(task, plan.shards, progress)
     except BaseException:
         with suppress(StorageError):
-            plan.folder.keep(())
+            _remove(plan.folder, plan.shards)
+            _remove_unfinished(plan.folder, plan.shards)
         raise
     written = [each for each in zip(plan.shards, counts, strict=True) if each[1]]
-    plan.folder.keep([shard.path for shard, _ in written])
+    empty = [shard for shard, count in zip(plan.shards, counts, strict=True) if not count]
+    _remove(plan.folder, empty)
+    _remove_unfinished(plan.folder, plan.shards)
     rows: dict[str, int] = {}
     for shard, count in written:
         rows[shard.stored.name] = rows.get(shard.stored.name, 0) + count
@@ -168,6 +176,26 @@ def export_folder(
         nodes={name: count for name, count in rows.items() if name not in edges},
         edges={name: count for name, count in rows.items() if name in edges},
     )
+
+
+def _remove(folder: Folder, shards: Sequence[Shard]) -> None:
+    folder.store.objects.delete_many([shard.path for shard in shards])
+
+
+def _remove_unfinished(folder: Folder, shards: Sequence[Shard]) -> None:
+    """Remove what interrupted tasks left of some shards on a disk; the store does not list it."""
+    if not folder.store.is_local:
+        return
+    root = Path(folder.store.root)
+    files = {root / shard.path for shard in shards}
+    with report_as(f"cannot clear {root}"):
+        for place in {file.parent for file in files}:
+            for left in place.glob("*#*"):
+                if place / left.name.rpartition("#")[0] in files:
+                    left.unlink(missing_ok=True)
+            for each in (place, place.parent):
+                with suppress(OSError):  # it holds files, or was never made
+                    each.rmdir()
 
 
 def _render_types(
