@@ -20,6 +20,7 @@ from omnigraph.versioning.commit import Commit
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from omnigraph.api.branch import Looks
     from omnigraph.data.result import Result, ResultStream
     from omnigraph.errors import Json
 
@@ -292,19 +293,36 @@ class AsyncBlock(Generic[T, H]):
 
 
 class AsyncWatch(AsyncItems[AsyncCommitChanges]):
-    """What each commit changes as it comes; no thread is held while there is nothing new."""
+    """What each commit changes as it comes; no thread is held while there is nothing new.
 
-    def __init__(self, calls: Calls, look: "Callable[[], Iterator[CommitChanges | float]]") -> None:
+    A step that is cancelled loses nothing: the next one looks again behind the last commit.
+    """
+
+    def __init__(self, calls: Calls, look: "Callable[[], Looks]") -> None:
         super().__init__(calls, lambda: iter(()))
-        self._looks = AsyncItems(calls, look)
+        self._look = look
+        self._begun: Looks | None = None
+        self._looks = AsyncItems(calls, self._begin)
 
     async def __anext__(self) -> AsyncCommitChanges:
-        async for found in self._looks:
-            if isinstance(found, CommitChanges):
-                return changes_of(self._calls, found)
-            await asyncio.sleep(found)
+        try:
+            async for found in self._looks:
+                if isinstance(found, CommitChanges):
+                    assert self._begun is not None
+                    self._begun.cursor = found.cursor
+                    return changes_of(self._calls, found)
+                await asyncio.sleep(found)
+        except asyncio.CancelledError:
+            # What the look had found that was broken off is handed out to nobody.
+            self._looks = AsyncItems(self._calls, self._begin)
+            raise
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
         """Stop watching."""
         await self._looks.aclose()
+
+    def _begin(self) -> "Iterator[CommitChanges | float]":
+        if self._begun is None:
+            self._begun = self._look()
+        return iter(self._begun)

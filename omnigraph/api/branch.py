@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from omnigraph.api.log import Log
 from omnigraph.api.texts import named_query, query_source, schema_source
 from omnigraph.api.view import Place, View, filter_fields, place_of
 from omnigraph.errors import InputError
+from omnigraph.frozen import dataclass
 from omnigraph.span import Source
 from omnigraph.spark.deadline import TimeKeywords
 from omnigraph.syntax.problems import parse_choice
@@ -38,6 +40,20 @@ if TYPE_CHECKING:
 # How long to wait before looking for new commits: longer while none come.
 _LEAST_WAIT = 0.1
 _LONGEST_WAIT = 1.0
+
+
+@dataclass(slots=True)
+class Looks:
+    """Looks at a branch: what each finds, and after it the seconds until the next.
+
+    Each iteration begins behind the cursor, which whoever may begin again moves on.
+    """
+
+    cursor: str
+    look: Callable[[str], Iterator[CommitChanges | float]]
+
+    def __iter__(self) -> Iterator[CommitChanges | float]:
+        return self.look(self.cursor)
 
 
 class Branch(View):
@@ -340,7 +356,7 @@ class Branch(View):
         looks = self._looks(since=since, kinds=kinds, types=types, ops=ops, seconds=seconds)
         return self._watched(looks)
 
-    def _watched(self, looks: Iterator[CommitChanges | float]) -> Iterator[CommitChanges]:
+    def _watched(self, looks: Looks) -> Iterator[CommitChanges]:
         from omnigraph.merge.compare.change_set import CommitChanges
 
         cancelled = self._options.cancelled
@@ -360,12 +376,12 @@ class Branch(View):
         types: Iterable[str],
         ops: Iterable[str],
         seconds: float | None,
-    ) -> Iterator[CommitChanges | float]:
-        """Return what each look at the branch finds, and after it the seconds until the next."""
+    ) -> Looks:
+        """Return looks at the branch, from a commit on or from where it stands."""
         end = None if seconds is None else time.monotonic() + seconds
         wanted = filter_fields(kinds, types, ops)
         cursor = self._backend.pin(self.name).commit_id if since is None else since
-        return self._looked(cursor, wanted, end)
+        return Looks(cursor, partial(self._looked, wanted=wanted, end=end))
 
     def _looked(
         self, cursor: str, wanted: dict[str, Any], end: float | None

@@ -13,10 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
-from omnigraph import aio
-from omnigraph.aio.calls import Calls
+from omnigraph import Branch, aio
+from omnigraph.aio.calls import Calls, current_call
 from omnigraph.aio.items import AsyncItems
 from omnigraph.aio.transport import LoopTransport
+from omnigraph.api.operations.changes import ListChanges
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.errors import CancelledError, HeadMovedError, InputError, UnreachableError
 from omnigraph.merge import runs
@@ -320,6 +321,41 @@ async def test_a_branch_is_watched_without_a_thread_while_nothing_comes(graph: a
     for each in await asyncio.wait_for(asyncio.gather(*waiting), SECONDS):
         assert [change.id async for change in each.changes] == ["new"]
     assert [each async for each in main.watch(seconds=0.1)] == []
+
+
+@pytest.mark.parametrize("finds", [False, True])
+@pytest.mark.parametrize("starts", [False, True])
+async def test_a_step_of_a_watch_that_is_given_up_loses_nothing(
+    served: Served, monkeypatch: pytest.MonkeyPatch, finds: bool, starts: bool
+) -> None:
+    looked: list[bool] = []
+    run = Branch._run
+
+    def slow(self: Branch, asked: Any, **how: Any) -> Any:
+        call = current_call()
+        if not isinstance(asked, ListChanges) or looked:
+            return run(self, asked, **how)
+        assert call is not None
+        served.graph.mutate(ADD, slug="new")
+        looked.append(True)
+        assert call.cancelled.wait(SECONDS)
+        if not finds:
+            raise CancelledError("the look was cancelled")
+        return run(self, asked, **how)
+
+    async with aio.open(served.graph.uri) as graph:
+        main = graph.branch()
+        watch = main.watch(since=None if starts else (await main.commit).id)
+        monkeypatch.setattr(Branch, "_run", slow)
+        step = asyncio.create_task(anext(watch))
+        assert await eventually(lambda: bool(looked))
+        step.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await step
+
+        each = await asyncio.wait_for(anext(watch), SECONDS)
+
+        assert [change.id async for change in each.changes] == ["new"]
 
 
 async def test_watching_ends_with_its_task(graph: aio.Graph) -> None:
