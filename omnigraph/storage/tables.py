@@ -59,8 +59,8 @@ _METADATA_CACHE_BYTES = 2 << 20
 _LARGE_TABLE_ROWS = 500_000
 _LARGE_INDEX_CACHE_BYTES = 32 << 20
 _MOST_FLUSHED = 20_000
-# Files that are written again under the same name.
-_REPLACED = {layout.SCHEMA_SOURCE, layout.SCHEMA_IR}
+# Where files have names that are used once; notes and records may be removed and made again.
+_NEVER_REPLACED = tuple(f"{each}/" for each in (*layout.TABLES, layout.MANIFEST))
 _MOST_INDEX_ATTEMPTS = 1_000
 _MOST_MANIFESTS, _LARGE_MANIFEST = 64, 256 << 10
 # A fold of more bytes takes several times as much memory, once in thousands of commits.
@@ -377,7 +377,7 @@ class Tables:
         return self.durable and self.store.is_local
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Make files survive a power loss; those that this process has flushed are skipped."""
+        """Make files survive a power loss; those of tables are flushed once."""
         fresh = set(paths) - self._flushed if self.flushes else None
         if not fresh:
             return
@@ -385,7 +385,7 @@ class Tables:
             sync(Path(self.store.root), fresh, self._named)
         if len(self._flushed) > _MOST_FLUSHED:
             self._flushed.clear()
-        self._flushed |= fresh - _REPLACED
+        self._flushed |= {each for each in fresh if each.startswith(_NEVER_REPLACED)}
         self._named |= {folder for path in fresh for folder in _lasting(path)}
 
     def sync_table(self, table: Table) -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.storage import durable, layout
 from tests.crashes.model import applied
 from tests.crashes.nursery import Nursery
 from tests.crashes.scenarios import SCENARIOS, Scenario, prepared
 from tests.crashes.sequences import judged, possible
+from tests.sample import PERSON, new_graph
 
 DEPTH = 100
 # Nothing that the graph is read from is written before these steps.
@@ -47,6 +49,31 @@ def test_a_loss_of_power_at_a_late_step_leaves_all_or_nothing(
     }
 
     assert found == {step: [] for step in steps[-LAST_STEPS:]}
+
+
+def test_a_note_that_is_removed_and_made_again_is_flushed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = new_graph(tmp_path / "graph", durable=True)
+    objects, tables = graph.repository.store.objects, graph.repository.tables
+    note = f"{layout.OPERATIONS}/key.begun"
+    flushed: list[str] = []
+    flush = durable._flush
+
+    def watched(path: str) -> None:
+        flushed.append(path)
+        flush(path)
+
+    monkeypatch.setattr(durable, "_flush", watched)
+
+    for _ in range(2):
+        assert objects.create(note, b"{}")
+        tables.sync([note])
+        tables.sync_table(graph.snapshot().table(PERSON))
+        objects.delete(note)
+
+    assert flushed.count(f"{graph.uri}/{note}") == 2
+    assert not any(each.endswith(".manifest") for each in flushed)  # these never change
 
 
 def _after_loss(
