@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
+    from omnigraph.cli.address import Address
     from omnigraph.cli.names import GraphNames
     from omnigraph.server.config import Config
 
@@ -29,17 +30,48 @@ def _named(names: "Callable[[GraphNames], Iterable[str]]") -> Completer:
     """Offer names of the graph that a command is about."""
 
     def offered(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
-        from omnigraph.cli.address import Naming
         from omnigraph.cli.names import names_at
 
         # Nobody who presses TAB wants to read why there is nothing to offer.
         with suppress(Exception), context.scope(cleanup=False):
-            given = {name: context.params.get(name) for name in ("word", "uri", "target")}
-            address = Naming(**given).find_address()
+            address = _address(context)
             return [] if address is None else _items(names(names_at(address)), begun)
         return []
 
     return offered
+
+
+def _address(context: click.Context) -> "Address | None":
+    """Return where the graph is that a command is about, as far as it is typed."""
+    from omnigraph.cli.address import Naming
+    from omnigraph.cli.profiles import read_profiles
+
+    given = {name: context.params.get(name) for name in ("uri", "target")}
+    given["word"], profile = _word(context), context.params.get("profile_name")
+    if profile is None or any(given.values()):
+        found = Naming(**given).find_address()
+        if found is not None:
+            return found
+    profiles = read_profiles()
+    profile = profile or profiles.default
+    return None if profile is None else profiles.address(profiles.find(profile))
+
+
+def _word(context: click.Context) -> str | None:
+    """Return the argument that is the graph.
+
+    click leaves all arguments as they are while the last option has no value yet.
+    """
+    found, left = dict(context.params), list(context.args)
+    for each in context.command.params:
+        if left and isinstance(each, click.Argument):
+            taken = len(left) if each.nargs < 0 else each.nargs
+            found[each.name or ""] = left[0] if each.nargs == 1 else left
+            left = left[taken:]
+    words = found.get("words")
+    if words and found.get("alias") is None:
+        return str(words[0])
+    return found.get("word")
 
 
 def _configured(names: "Callable[[Config], Iterable[str]]") -> Completer:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +19,7 @@ from omnigraph.api.graph import init
 from omnigraph.cli.commands.read import QueryCall
 from omnigraph.cli.commands.shell import mutate_until_interrupted, read_until_interrupted
 from omnigraph.cli.session import ReadTarget
+from omnigraph.deploy.definition import graph_uri
 from omnigraph.errors import CancelledError
 from omnigraph.read.operators import walk
 from omnigraph.span import Source
@@ -105,17 +106,25 @@ def test_bash_completes(bash: pexpect.spawn, typed: str, completed: str) -> None
     bash.expect_exact("over")
 
 
-def test_names_are_completed_from_a_graph_as_it_is_now(
-    folder: Path, environment: dict[str, str]
-) -> None:
-    def offered(words: str) -> list[str]:
+@pytest.fixture
+def offered(folder: Path, environment: dict[str, str]) -> Callable[[str], list[str]]:
+    """What a shell offers for the last of some words."""
+
+    def names(words: str) -> list[str]:
         given = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
-        variables = {**environment, **given, "_OMNIGRAPH_COMPLETE": "bash_complete"}
+        home = {"OMNIGRAPH_HOME": str(folder / "home"), "_OMNIGRAPH_COMPLETE": "bash_complete"}
+        variables = {**environment, **given, **home}
         done = subprocess.run(
             ["omnigraph"], cwd=folder, env=variables, capture_output=True, text=True, check=False
         )
         return [line.partition(",")[2] for line in done.stdout.split()]
 
+    return names
+
+
+def test_names_are_completed_from_a_graph_as_it_is_now(
+    folder: Path, environment: dict[str, str], offered: Callable[[str], list[str]]
+) -> None:
     assert offered("omnigraph read --branch ") == ["main", "review/hires"]
     subprocess.run(
         ["omnigraph", "branch", "create", "new"], cwd=folder, env=environment, check=True
@@ -125,6 +134,26 @@ def test_names_are_completed_from_a_graph_as_it_is_now(
         ["omnigraph", "branch", "delete", "new"], cwd=folder, env=environment, check=True
     )
     assert offered("omnigraph read --target nowhere --branch ") == []
+
+
+def test_names_are_completed_from_the_graph_that_is_named_before_them(
+    folder: Path, offered: Callable[[str], list[str]]
+) -> None:
+    init(folder / "other.omni", "node Town { name: String @key }").create_branch("draft")
+    (folder / "home").mkdir()
+    (folder / "home" / "config.yaml").write_text(
+        f"clusters: {{brain: {{uri: '{folder / 'brain'}'}}}}\n"
+        "profiles: {lab: {cluster: brain, graph: other}}\n"
+    )
+    init(graph_uri(str(folder / "brain"), "other"), "node Lake { name: String @key }")
+
+    assert offered("omnigraph read other.omni --branch ") == ["main", "draft"]
+    assert offered("omnigraph export other.omni --type ") == ["Town"]
+    assert offered("omnigraph export --uri other.omni --type ") == ["Town"]
+    assert offered("omnigraph branch merge draft other.omni --into ") == ["main", "draft"]
+    assert offered("omnigraph read --alias friends ann --branch ") == ["main", "review/hires"]
+    assert offered("omnigraph export -P lab --type ") == ["Lake"]
+    assert offered("omnigraph export other.omni --type T") == ["Town"]
 
 
 class Talk:
