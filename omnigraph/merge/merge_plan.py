@@ -82,7 +82,7 @@ class MergePlan:
 
     @property
     def base(self) -> Snapshot:
-        """The first of the bases; what they did is counted from there."""
+        """The first of the bases, which is the only one unless both sides merged each other."""
         return self.sides.bases[0]
 
     @property
@@ -426,7 +426,7 @@ class MergePlan:
             self.models[key] = join_models(self.models.get(key, self.ours.models(key)), used)
 
     def _stats(self) -> Mapping[str, Mapping[Op, int]]:
-        """Count what their side did since the base."""
+        """Count what their side did since the bases."""
         if not self.counts and self.outcome is Outcome.FAST_FORWARD:
             found = diff(self.base, self.theirs)
             self.counts.update((each.stored.name, each.counts()) for each in found)

@@ -1,6 +1,6 @@
 """Rowmerge: merges one type row by row: what changes for us, and what conflicts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +12,7 @@ from omnigraph.merge.compare.diff import TableDiff, diff_of
 from omnigraph.merge.compare.row_change import Op
 from omnigraph.merge.conflict import Conflict, PropertyKey
 from omnigraph.merge.stored_change import StoredChange
-from omnigraph.merge.threeway import SideChanges, Terms, Threeway
+from omnigraph.merge.threeway import SideChanges, Terms, Threeway, ids_of
 from omnigraph.merge.virtual_base import VirtualBase
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType
@@ -76,10 +76,12 @@ class MergedType:
 
 def merge_rows(type_merge: TypeMerge, diffs: Sequence[SideDiffs], terms: Terms) -> MergedType:
     """Merge rows of a type; with several bases, all have to lead to the same result."""
-    first, *others = (_merged(type_merge, each, terms) for each in diffs)
-    if not others:
-        return first
-    every = [first, *others]
+    sides = [None if each.theirs is None else SideChanges.of(each.theirs) for each in diffs]
+    every = [
+        _merged(type_merge, each, theirs, terms) for each, theirs in zip(diffs, sides, strict=True)
+    ]
+    if len(every) == 1:
+        return every[0]
     conflicts = [conflict for each in every for conflict in each.conflicts]
     disputed = {each.row_id for each in conflicts if each.row_id is not None}
     agreement = Agreement(
@@ -92,7 +94,7 @@ def merge_rows(type_merge: TypeMerge, diffs: Sequence[SideDiffs], terms: Terms) 
     lacks_vectors = agreement.lacks_vectors or any(each.lacks_vectors for each in every)
     return MergedType(
         change,
-        first.counts,
+        _count_new(sides, change),
         adopts,
         tuple(distinct),
         lacks_vectors=lacks_vectors,
@@ -110,12 +112,35 @@ def _virtual_base(type_merge: TypeMerge, terms: Terms) -> VirtualBase | None:
     )
 
 
-def _merged(type_merge: TypeMerge, diffs: SideDiffs, terms: Terms) -> MergedType:
-    stored, ours, theirs = type_merge.stored, diffs.ours, diffs.theirs
-    if theirs is None:
+def _count_new(sides: Sequence[SideChanges | None], change: TypeChange) -> dict[Op, int]:
+    """Count what they did since the bases, without what one of these has and the merge leaves.
+
+    That came from us, by the merge that made it a base.
+    """
+    counted = set.intersection(*_ids_of_each(sides, lambda each: each.ids))
+    counted.update(change.hidden.to_pylist())
+    deleted = set.union(*_ids_of_each(sides, lambda each: ids_of(each.deleted)))
+    inserted = set.intersection(*_ids_of_each(sides, lambda each: ids_of(each.inserted)))
+    return {
+        Op.INSERT: len(counted & inserted),
+        Op.UPDATE: len(counted - inserted - deleted),
+        Op.DELETE: len(counted & deleted),
+    }
+
+
+def _ids_of_each(
+    sides: Sequence[SideChanges | None], part: Callable[[SideChanges], pa.Array]
+) -> list[set[str]]:
+    return [set() if each is None else set(part(each).to_pylist()) for each in sides]
+
+
+def _merged(
+    type_merge: TypeMerge, diffs: SideDiffs, their_side: SideChanges | None, terms: Terms
+) -> MergedType:
+    stored, ours = type_merge.stored, diffs.ours
+    if their_side is None:
         nothing = TypeChange(stored, arrow_schema(stored).empty_table())
         return MergedType(nothing, dict.fromkeys(Op, 0), adopts=False)
-    their_side = SideChanges.of(theirs)
     if ours is None or not pc.any(pc.is_in(their_side.ids, value_set=ours.ids)).as_py():
         change, counts = TypeChange(stored, *their_side.change), their_side.counts
         alone = ours is None or not len(ours)

@@ -15,11 +15,15 @@ from omnigraph.errors import (
     MergeConflictsError,
     OmniGraphError,
 )
+from omnigraph.merge.bulk import TaskMerger
 from omnigraph.merge.conflict import Resolutions, Side
+from omnigraph.merge.merge import preview
+from omnigraph.merge.options import MergeOptions
 from omnigraph.merge.threeway import Threeway
 from omnigraph.storage.table import Table
 from tests.changes.meanwhile import READY, STAGED, meanwhile
 from tests.changes.town import content, do, rows
+from tests.merging.nursery import IN_PARTS
 from tests.merging.statements import edge, person, remove, update
 from tests.merging.village import OURS, SCHEMA, THEIRS, of, part
 
@@ -180,6 +184,33 @@ def test_what_was_set_back_after_a_criss_cross_is_not_set_again(
     assert graph.preview_merge(THEIRS).conflicts == ()
     graph.merge(THEIRS)
     assert ages(graph)[slug] == back
+
+
+@pytest.mark.parametrize("bulk", [None, IN_PARTS], ids=["whole", "in parts"])
+def test_after_a_criss_cross_only_what_is_new_to_the_target_is_counted(
+    graph: Graph, bulk: TaskMerger | None
+) -> None:
+    criss_cross(graph, person("dan"), person("eli"))
+    do(graph.branch(THEIRS), person("fay"), update("dan", age=4), update("cy", age=3))
+    do(graph.branch(THEIRS), remove("eli"), remove("bob"))
+    do(graph, update("ada", age=5))
+
+    how = MergeOptions() if bulk is None else MergeOptions(bulk=bulk)
+    found = preview(graph.repository, THEIRS, OURS, how).stats
+    assert dict(found["Person"]) == {"insert": 1, "update": 2, "delete": 2}
+
+
+@pytest.mark.parametrize("bulk", [None, IN_PARTS], ids=["whole", "in parts"])
+def test_what_was_set_back_after_a_criss_cross_is_counted(
+    graph: Graph, bulk: TaskMerger | None
+) -> None:
+    criss_cross(graph)
+    do(graph.branch(THEIRS), update("bob", age=20))
+    do(graph, update("cy", age=5))
+
+    how = MergeOptions() if bulk is None else MergeOptions(bulk=bulk)
+    found = preview(graph.repository, THEIRS, OURS, how).stats
+    assert dict(found["Person"]) == {"insert": 0, "update": 1, "delete": 0}
 
 
 def test_what_both_sides_changed_after_a_criss_cross_is_a_conflict(graph: Graph) -> None:
