@@ -130,6 +130,8 @@ def _select(file: ast.QueryFile, source: Source, name: str | None, problems: Pro
         if query.name.text == name:
             return query
     known = f"the queries are: {', '.join(names) or 'none'}"
+    if name is None and not names:
+        raise QueryNotFoundError(f"{source.name} has no query")
     if name is None:
         message = f"{source.name} has {len(names)} queries; name the one to use"
         raise QueryNotFoundError(message, hint=known)
