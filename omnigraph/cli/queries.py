@@ -190,7 +190,7 @@ def _arguments(
 
 def read_params(text: str | None, path: str | None = None) -> dict[str, object]:
     """Return the parameters of a text or else of a file, which hold a JSON object."""
-    text = text if path is None else read_text(path)
+    text = text if path is None else read_text(path).removeprefix("\ufeff")
     if text is None:
         return {}
     from omnigraph.query.params import parse_json

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def piped_statements() -> Iterator[str]:
     """Yield the statements of standard input, the last one even when it does not end."""
     lines: list[str] = []
-    for line in sys.stdin:
-        lines.append(line)
+    for number, line in enumerate(sys.stdin):
+        lines.append(line if number else line.removeprefix("\ufeff"))
         text = "".join(lines)
         if is_complete(text):
             lines = []

@@ -328,7 +328,7 @@ def _choices(path: str | None) -> list[Document]:
     from omnigraph.query.params import parse_json
 
     try:
-        document: Any = parse_json(read_text(path))
+        document: Any = parse_json(read_text(path).removeprefix("\ufeff"))
         found: list[Document] = document["merge_conflicts"]
         if isinstance(found, list):
             return found
