@@ -329,6 +329,37 @@ def test_statements_come_through_a_pipe(folder: Path, environment: dict[str, str
     assert done.stdout.split() == ["name", "ann", "bob"]
 
 
+def test_what_comes_through_a_pipe_may_begin_with_a_byte_order_mark(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    done = piped(f"\ufeff{EVERYONE}\n", folder, environment)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("words", ["my own.gq", "'my own.gq'", "'my own.gq' everyone"])
+def test_a_file_that_is_run_may_have_spaces_in_its_name(
+    folder: Path, environment: dict[str, str], words: str
+) -> None:
+    query = f"query everyone() {{ {EVERYONE.removesuffix(';')} }}"
+    (folder / "my own.gq").write_text(query)
+
+    done = piped(f".mode csv\n.run {words}\n", folder, environment)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == ["name", "ann", "bob"]
+
+
+@pytest.mark.parametrize("words", ["my own file.gq", "'my own.gq"])
+def test_what_is_no_file_and_no_query_says_how_to_quote(
+    folder: Path, environment: dict[str, str], words: str
+) -> None:
+    done = piped(f".run {words}\n", folder, environment)
+
+    assert done.returncode == 1
+    assert "quote a name with spaces" in done.stderr
+
+
 def test_comments_may_follow_what_comes_through_a_pipe(
     folder: Path, environment: dict[str, str]
 ) -> None:

@@ -1,10 +1,12 @@
 """The command `shell`: queries and changes of one graph, typed one after the other."""
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import field
 from functools import partial
+from pathlib import Path
 from threading import Event
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
@@ -245,8 +247,8 @@ class _Shell:
             del self.values[_needed(rest, ".unset NAME").removeprefix("$")]
 
     def _run_file(self, rest: str) -> None:
-        path, _, name = _needed(rest, ".run FILE [QUERY]").partition(" ")
-        self._run(read_queries(path), name.strip() or None)
+        path, name = _file_and_query(_needed(rest, ".run FILE [QUERY]"))
+        self._run(read_queries(path), name)
 
     def _explain(self, rest: str) -> None:
         self._show_plan("explain", rest)
@@ -307,6 +309,20 @@ def _needed(text: str, usage: str) -> str:
     if not text:
         raise InputError("something is missing behind the command", hint=f"write {usage}")
     return text
+
+
+def _file_and_query(text: str) -> tuple[str, str | None]:
+    """Return the words of `.run`: a file, whose name may have spaces, and the name of a query."""
+    if Path(text).is_file():
+        return text, None
+    hint = 'quote a name with spaces: .run "FILE" [QUERY]'
+    try:
+        path, *names = shlex.split(text)
+    except ValueError as wrong:
+        raise InputError(f"cannot read what is behind the command: {wrong}", hint=hint) from None
+    if len(names) > 1:
+        raise InputError(f"unexpected '{names[1]}' behind the command", hint=hint)
+    return path, names[0] if names else None
 
 
 def read_until_interrupted(
