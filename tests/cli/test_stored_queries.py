@@ -76,6 +76,14 @@ def test_a_parameter_is_json_where_that_fits_its_type_and_else_text(run: Run) ->
     assert rows.output.splitlines() == ["p.name,p.role", "7,dev", "ann,"]
 
 
+@pytest.mark.parametrize("option", ["--message", "--expect", "--operation-id"])
+def test_a_read_takes_nothing_that_is_about_a_commit(run: Run, option: str) -> None:
+    found = run("query", "run", "older", "--param", "age=3", option, "x")
+
+    assert found.exit_code == 2
+    assert "'older' is a read; --message, --expect and --operation-id are for" in found.output
+
+
 @pytest.mark.parametrize("text", ["1e400", "NaN", "-Infinity"])
 def test_what_is_no_finite_number_is_refused(run: Run, tmp_path: Path, text: str) -> None:
     query = "query above($least: F64) { match { $p: Person  $p.age > $least } return { $p.name } }"

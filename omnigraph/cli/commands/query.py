@@ -230,6 +230,9 @@ def run_stored(
     else:
         view = View(graph.backend, target.name)
     function = view.queries[name]
+    if function.about.kind == "read" and any(each is not None for each in notes.values()):
+        told = "--message, --expect and --operation-id are for changes"
+        raise click.UsageError(f"'{name}' is a read; {told}")
     named = read_params(params)
     found = function(**_typed(function.about, single_params(texts, named)), **named)
     if isinstance(found, Receipt):
