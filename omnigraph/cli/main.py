@@ -65,6 +65,8 @@ _HOMES = {
     "spark": "machine.doctor",
     "completion": "machine.completion",
 }
+# Options of most commands, which resemble those of `omnigraph` alone.
+_OF_COMMANDS = ("--json", "--uri", "--target", "--config", "--branch", "--as")
 # What people call commands that have another name here.
 _OTHERWISE = {
     "merge": "Did you mean 'branch merge'?",
@@ -141,7 +143,10 @@ class _Root(click.Group):
     def _refuse(self, ctx: click.Context, wrong: click.UsageError) -> NoReturn:
         """End with a wrong usage; of an option before its command, say where it goes."""
         is_early = wrong.ctx is not None and isinstance(wrong.ctx.command, click.Group)
-        if isinstance(wrong, click.NoSuchOption) and is_early and not wrong.possibilities:
+        is_unlike = isinstance(wrong, click.NoSuchOption) and (
+            not wrong.possibilities or wrong.option_name in _OF_COMMANDS
+        )
+        if is_early and is_unlike:
             said = f"{wrong.message} Options such as this one go after the command."
             wrong = click.UsageError(said, wrong.ctx)
         if not ctx.meta[_WANTS_JSON]:

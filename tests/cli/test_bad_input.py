@@ -94,6 +94,12 @@ CASES = (
     (2, "xyzzy", "No such command 'xyzzy'.\n"),
     (2, "read g.omni", "give one of --query, -e and --alias"),
     (2, "diff main", "name two places: FROM TO"),
+    (5, "read g.omni -e ''", "[query_not_found]: <text> has no query\n"),
+    (5, "read g.omni -e '// nothing'", "[query_not_found]: <text> has no query\n"),
+    (2, "embed g.omni --input a --output b --spec c", "are for --again, not for a file"),
+    (2, "embed --branch main --input a --output b --spec c", "are for --again, not for a file"),
+    (2, "embed --as ann --seed s", "are for --again, not for a file"),
+    (2, "--config o.yaml snapshot", "Options such as this one go after the command."),
     (2, "load --data -  --data people.jsonl", "standard input cannot be loaded together"),
 )
 ADD = 'query q() { insert Person { name: "x" } }'
@@ -137,6 +143,23 @@ def test_it_ends_with_one_message_and_its_code(
     assert (done.exit_code, done.stdout) == (code, "")
     assert told.replace("{folder}", str(scene.folder)) in done.stderr
     assert "s3cr3t" not in done.stderr
+
+
+def test_an_option_before_its_command_is_told_as_json_where_it_goes(scene: Scene) -> None:
+    done = scene.run("--json snapshot g.omni")
+
+    assert done.exit_code == 2
+    told = json.loads(done.stdout)["error"]
+    assert told == "No such option '--json'. Options such as this one go after the command."
+
+
+def test_a_file_of_parameters_may_begin_with_a_byte_order_mark(scene: Scene) -> None:
+    (scene.folder / "marked.json").write_text('\ufeff{"name": "ann"}')
+    words = "read g.omni --query people.gq --name friends --params-file marked.json"
+
+    done = scene.run(words)
+
+    assert done.exit_code == 0, done.stderr
 
 
 @pytest.mark.parametrize(("code", "line", "told"), CASES, ids=[line for _, line, _ in CASES])

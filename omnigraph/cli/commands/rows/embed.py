@@ -72,6 +72,7 @@ def embed(
         _embed_again(session, branch, seed, how)
         return
     _check_usage(seed, how)
+    _refuse_graph(session, branch)
     from omnigraph.cli.progress import shown_progress
     from omnigraph.write.embed.embed import embed_file
     from omnigraph.write.embed.seed import read_seed
@@ -120,6 +121,14 @@ def _check_usage(seed: str | None, how: dict[str, Any]) -> None:
         raise click.UsageError(f"give --seed, or also {' and '.join(missing)}")
     if how["reembed_all"] and how["clean"]:
         raise click.UsageError("--reembed-all and --clean exclude each other")
+
+
+def _refuse_graph(session: Session, branch: str | None) -> None:
+    """Raise for what names a graph, its branch or an actor: a file has none of them."""
+    given = (session.word, session.uri, session.target, session.actor, branch)
+    profile = None if session.gives_way else session.profile_name
+    if any(each is not None for each in (*given, profile)):
+        raise click.UsageError("a graph, its branch and an actor are for --again, not for a file")
 
 
 def _input(name: str) -> str | BinaryIO:
