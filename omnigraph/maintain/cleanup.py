@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, contextmanager
 
-from omnigraph.errors import HeadMovedError, OmniGraphError
+from omnigraph.errors import HeadMovedError, OmniGraphError, StorageError
 from omnigraph.frozen import dataclass
 from omnigraph.maintain.reports import Cleaned, CleanedTable
 from omnigraph.maintain.scope import WHOLE_GRAPH, Scope
@@ -14,6 +14,7 @@ from omnigraph.spark.deadline import NO_DEADLINE, Deadline
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.storage import layout
 from omnigraph.storage.failures import CommitRejectedError
+from omnigraph.storage.forward import attached_versions
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
@@ -27,6 +28,7 @@ from omnigraph.versioning.history.retention import (
     retained_commits,
 )
 from omnigraph.versioning.manifest import freshness
+from omnigraph.versioning.manifest.fresh import fresh_texts
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -160,8 +162,8 @@ def _plan(
     scope.check(heads, catalogs)
     buried, retired = manifest.buried(at), manifest.retired(at)
     history = History(commits, heads, retired)
-    young = {each.path for each in listing if each.modified >= now - rule.grace}
-    wanted = retained_commits(history, rule, now, young)
+    lately = _made_since(repository, at, listing, now - rule.grace, commits.values())
+    wanted = retained_commits(history, rule, now, lately)
     if scope.branches:
         others = history.published.values()
         wanted |= {each.id for each in others if not scope.has_branch(each.branch)}
@@ -197,6 +199,42 @@ def _plan(
         commits_kept=len(kept),
         commits_cleaned=len(cleaned),
     )
+
+
+def _made_since(
+    repository: Repository,
+    at: Table,
+    listing: Iterable[Stored],
+    before: int,
+    commits: Iterable[Commit],
+) -> set[str]:
+    """Return commits made after a time, by the clock of the store: that of a writer may be behind.
+
+    They have a young table, or a young key, as one has that only adopts tables.
+    """
+    young = {each.path for each in listing if each.modified >= before}
+    staged = {
+        each.id
+        for each in commits
+        if young and any(state.manifest in young for state in each.tables.values())
+    }
+    files = (each for each in listing if each.path.startswith(f"{layout.MANIFEST}/_versions/"))
+    old = attached_versions(each for each in files if each.path not in young)
+    return staged | (fresh_texts(at).keys() - _keys_in(repository, at, max(old, default=0)))
+
+
+def _keys_in(repository: Repository, at: Table, version: int) -> Set[str]:
+    """Return the commits that were keys in a version of the manifest; none when it is gone."""
+    if not version:
+        return set()
+    if version >= at.version:
+        return fresh_texts(at).keys()
+    try:
+        found = fresh_texts(repository.tables.open(layout.MANIFEST, version)).keys()
+    except StorageError:
+        return set()
+    repository.tables.drop(layout.MANIFEST, [version])  # it has all heads
+    return found
 
 
 def _revoke_interrupted(repository: Repository) -> None:

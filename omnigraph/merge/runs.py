@@ -88,7 +88,7 @@ def _new(
     repository: Repository, branch: str, operation_hash: str | None, actor: str | None
 ) -> RunRecord:
     base = repository.snapshot(branch).commit
-    run_id, now = repository.clock.ulid(), repository.clock.time()
+    run_id, now = repository.clock.ulid(), repository.now()
     return RunRecord(
         run_id=run_id,
         target_branch=branch,

@@ -114,7 +114,7 @@ def _delete(repository: Repository, name: str, check: Callable[[Head], None]) ->
         here = repository.manifest.standing_at(head.commit, at)
         others = {other.name: other for other in here if other.name != head.name}
         if not others:
-            retired = repository.manifest.retire(at, head, repository.clock.time())
+            retired = repository.manifest.retire(at, head, repository.now())
             repository.tables.sync_table(retired)
             reached("branch retired")
         return {head.name: None, **_witness(head.name, others)}

@@ -222,6 +222,13 @@ class Repository:
         self.tables.sync([layout.SCHEMA_SOURCE, layout.SCHEMA_IR])
         reached("schema shown")
 
+    def now(self) -> int:
+        """Return the time in microseconds, not before that by the clock of the store.
+
+        A grace period that begins now ends by that clock. In a bucket, this takes three requests.
+        """
+        return max(self.clock.time(), self.store.now())
+
     def close(self) -> None:
         """Close the manifest and the tables; later calls that need them raise InputError."""
         self.manifest = cast(Manifest, _Closed(self.store.root))

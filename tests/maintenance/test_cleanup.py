@@ -184,6 +184,60 @@ def test_a_commit_that_was_just_left_stays_although_the_clock_of_the_writer_is_b
     assert [readable(graph, each) for each in commits] == [False, False]
 
 
+def test_a_commit_that_a_fast_forward_left_stays_although_the_clock_of_the_writer_is_behind(
+    graph: Graph,
+) -> None:
+    behind = _days_behind(graph)
+    (left,) = grown(behind, 1)
+    behind.create_branch("ahead")
+    grown(behind, 1, "ahead")
+    _make_files_old(graph)
+    assert str(behind.merge("ahead", "main").outcome) == "fast_forward"
+
+    graph.cleanup(keep=1, confirm=True)
+
+    assert readable(graph, left)
+    days_later(graph, 2)
+    graph.cleanup(keep=1, confirm=True)
+    assert not readable(graph, left)
+
+
+def test_a_branch_deleted_by_a_machine_whose_clock_is_behind_keeps_its_grace_period(
+    graph: Graph,
+) -> None:
+    behind = _days_behind(graph)
+    behind.create_branch("gone")
+    (commit,) = grown(behind, 1, "gone")
+    _make_files_old(graph)
+    behind.delete_branch("gone")
+
+    graph.cleanup(keep=1, confirm=True)
+
+    assert readable(graph, commit)
+
+
+def test_a_run_begun_by_a_machine_whose_clock_is_behind_is_not_old(graph: Graph) -> None:
+    behind = _days_behind(graph)
+    grown(behind, 1)
+    run = behind.begin_run()
+
+    graph.cleanup(older_than="1d", confirm=True)
+
+    assert graph.run_record(run.run_id).status == "running"
+
+
+def _days_behind(graph: Graph) -> Graph:
+    """Return a graph as a machine has it whose clock is two days behind."""
+    behind = open_graph(graph.uri, durable=False)
+    behind.repository.clock = clock_ahead(-2)
+    return behind
+
+
+def _make_files_old(graph: Graph) -> None:
+    for path in Path(graph.uri).rglob("*"):
+        os.utime(path, (0, 0))
+
+
 def test_a_preview_needs_no_right_to_write(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     grown(graph, 3)
 

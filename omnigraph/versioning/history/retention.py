@@ -63,31 +63,26 @@ class History:
 
 
 def retained_commits(
-    history: History, rule: Retention, now: int, young: Set[str] = frozenset()
+    history: History, rule: Retention, now: int, lately: Set[str] = frozenset()
 ) -> set[str]:
     """Return the ids of the commits that keep their tables.
 
     These are the heads of branches and tags, what the rule keeps, and every commit that a merge
-    of two of them would start from. `young` are the files that were written within the grace
-    period: a commit with such a table is no older, whatever the clock of its writer said. Raises
-    StorageError when the record of one is missing.
+    of two of them would start from. `lately` are commits that the store knows to be made within the
+    grace period, whatever the clock of their writer said. Raises StorageError when the record of
+    one is missing.
     """
     kept = set(history.heads.values())
     if rule.keep is not None:
         branches = (at for name, at in history.heads.items() if not name.startswith(TAG))
         kept |= {each for at in branches for each in _newest(history, at, rule.keep)}
     kept |= {each for each, until in _until(history).items() if until > now - rule.age}
-    lately = (each for each in history.commits.values() if young and _has(each, young))
-    kept |= {parent for each in lately for parent in each.parents}
+    kept |= {parent for each in lately for parent in history.commits[each].parents}
     missing = sorted(kept - history.commits.keys())
     if missing:
         hint = "fsck tells whether more is missing"
         raise StorageError(f"the record of commit {missing[0]} is missing", hint=hint)
     return kept | _bases(history, kept)
-
-
-def _has(commit: Commit, files: Set[str]) -> bool:
-    return any(state.manifest in files for state in commit.tables.values())
 
 
 def _newest(history: History, commit_id: str | None, count: int) -> Iterator[str]:
