@@ -164,9 +164,7 @@ def _plan(
     history = History(commits, heads, retired)
     lately = _made_since(repository, at, listing, now - rule.grace, commits.values())
     wanted = retained_commits(history, rule, now, lately)
-    if scope.branches:
-        others = history.published.values()
-        wanted |= {each.id for each in others if not scope.has_branch(each.branch)}
+    wanted |= history.published.keys() - scope.commits(commits, heads)
     # What an earlier cleanup removed of a commit cannot come back.
     lost = {each for each in wanted if _has(commits[each], buried)}
     kept = wanted - (lost - set(heads.values()))

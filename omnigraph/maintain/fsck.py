@@ -241,8 +241,9 @@ class _Checking:
     def check_versions(self) -> None:
         """Check every version of a published commit that no cleanup removed."""
         due: list[tuple[Commit, str, TableState, StoredType | None]] = []
+        meant = self._meant()
         for commit in self.published:
-            if self._is_meant(commit):
+            if commit.id in meant:
                 due += self._due_tables(commit)
         places = {(state.path, state.version): (key, state) for _, key, state, _ in due}
         self.newest = {each[2].place for each in due if each[0].id in self.standing}
@@ -274,10 +275,12 @@ class _Checking:
         for key in types.keys() - commit.tables.keys():
             self.found.note(Damage.TABLE_MISSING, key, f"commit {commit.id} has no table of it")
 
-    def _is_meant(self, commit: Commit) -> bool:
-        heads = self.found.heads
-        stands = (heads[fold(each)].commit == commit.id for each in self.scope.branches)
-        return self.scope.has_branch(commit.branch) or any(stands)
+    def _meant(self) -> set[str]:
+        """Return the commits of the branches that are checked, also those at which they stand."""
+        heads = {head.name: head.commit for head in self.found.heads.values()}
+        return self.scope.commits(self.found.commits, heads) | {
+            heads[each] for each in self.scope.branches
+        }
 
     def _keys(self, schema: str) -> Set[str]:
         """Return the keys of the tables that are checked under a schema, if it can be read."""

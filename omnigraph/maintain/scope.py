@@ -1,12 +1,13 @@
 """Scope: the branches and types that a cleanup or a check is limited to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Self
 
 from omnigraph.errors import BranchNotFoundError, TableNotFoundError
 from omnigraph.frozen import dataclass
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.syntax.problems import suggest
+from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import is_system, normalize_name
 
 
@@ -39,6 +40,20 @@ class Scope:
         """Whether a branch is among those that are meant."""
         return not self.branches or name in self.branches
 
+    def commits(self, commits: Mapping[str, Commit], heads: Mapping[str, str]) -> set[str]:
+        """Return the commits of the branches that are meant, from their heads back.
+
+        What a branch has in common with another belongs to the one for which it was made. That
+        alone does not tell: a branch may be renamed, and another get its name.
+        """
+        if not self.branches:
+            return set(commits)
+        own = {each: at for each, at in heads.items() if each in self.branches}
+        others = {each: at for each, at in heads.items() if each not in own and not is_system(each)}
+        shared = _line(commits, others.values())
+        made = (each for each, commit in commits.items() if commit.branch in self.branches)
+        return _line(commits, own.values()) - (shared - set(made))
+
     def keys(self, catalog: Catalog) -> set[str]:
         """Return the table keys of the types that are meant."""
         types = catalog.by_identity.items()
@@ -50,6 +65,17 @@ class Scope:
         edges = (each for each in map(catalog.by_identity.get, keys) if isinstance(each, EdgeType))
         ends = {name for edge in edges for name in (edge.source, edge.target)}
         return keys | {catalog.nodes[name].identity for name in ends}
+
+
+def _line(commits: Mapping[str, Commit], heads: Iterable[str]) -> set[str]:
+    """Return the commits at which branches stood on the way to their heads, as far as known."""
+    found: set[str] = set()
+    for head in heads:
+        commit = commits.get(head)
+        while commit is not None and commit.id not in found:
+            found.add(commit.id)
+            commit = commits.get(commit.parent or "")
+    return found
 
 
 WHOLE_GRAPH = Scope()

@@ -46,6 +46,35 @@ def test_a_cleanup_of_one_branch_leaves_the_others_alone(graph: Graph) -> None:
     assert graph.fsck().findings == ()
 
 
+def test_a_branch_that_was_renamed_is_cleaned_up_under_its_new_name_only(graph: Graph) -> None:
+    versions = graph.fsck(branches=["side"]).versions
+    graph.rename_branch("side", "archive")
+    graph.create_branch("side")
+    for age in range(4):
+        write(graph, {PERSON: (Upsert(people({"ada": age})),)}, "side")
+
+    graph.cleanup(keep=1, grace="0s", branches=["side"], confirm=True)
+    assert all(readable(graph, "main"))
+    assert all(readable(graph, "archive"))
+    assert readable(graph, "side")[:5] == [True, False, False, False, True]
+
+    assert graph.fsck(branches=["archive"]).versions == versions
+    graph.cleanup(keep=1, grace="0s", branches=["archive"], confirm=True)
+    assert all(readable(graph, "main"))
+    assert not any(readable(graph, "archive")[1:8])
+    assert graph.fsck().findings == ()
+
+
+def test_what_two_branches_share_goes_with_the_one_that_made_it(graph: Graph) -> None:
+    graph.create_branch("late")
+
+    assert graph.cleanup(keep=1, grace="0s", branches=["late"], confirm=True).commits_cleaned == 0
+    assert graph.cleanup(keep=1, grace="0s", branches=["main"], confirm=True).commits_cleaned > 0
+
+    assert all(readable(graph, "side")[:9])
+    assert graph.fsck().findings == ()
+
+
 def test_a_cleanup_of_one_type_leaves_the_tables_of_others(graph: Graph) -> None:
     foreseen = graph.cleanup(keep=1, grace="0s", types=["Person"])
     done = graph.cleanup(keep=1, grace="0s", types=["Person"], confirm=True)
