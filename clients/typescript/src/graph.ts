@@ -126,8 +126,10 @@ export class Graph {
     return this.branch(name)
   }
 
-  async deleteBranch(name: string, options: WriteOptions = {}): Promise<void> {
-    await this.api.deleteBranch({ branch: name }, options)
+  /** Remove a branch; with `expect`, only where it stands at this commit. */
+  async deleteBranch(name: string, options: WriteOptions & { readonly expect?: string | undefined } = {}): Promise<void> {
+    const { expect, ...how } = options
+    await this.api.deleteBranch({ branch: name, expect }, how)
   }
 
   async renameBranch(name: string, newName: string, options: WriteOptions = {}): Promise<Branch> {

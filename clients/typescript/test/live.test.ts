@@ -96,7 +96,9 @@ test('branches are made, listed, renamed and removed', async () => {
   const diff = await main.diff('agent/ana/1')
   assert.deepEqual(diff.changes.map((each) => [each.type_name, each.id, each.op, each.changed]), [['Person', 'ana', 'update', ['name']]])
   const renamed = await graph.renameBranch('agent/ana/1', 'agent/ana/2')
-  await graph.deleteBranch(renamed.name)
+  const moved = graph.deleteBranch(renamed.name, { expect: diff.from_commit })
+  await assert.rejects(moved, (error) => error instanceof ConflictError && error.code === 'head_moved')
+  await graph.deleteBranch(renamed.name, { expect: diff.to_commit })
   await assert.rejects(renamed.query(NAMES), (error) => error instanceof NotFoundError && error.code === 'branch_not_found')
 })
 
