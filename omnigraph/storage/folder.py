@@ -1,7 +1,7 @@
 """Folder: an empty folder, on a local disk or in a bucket, that many processes write files to."""
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,39 +33,11 @@ class Folder:
         with self.store.objects.writer(path) as file:
             yield file
 
-    def keep(self, paths: Collection[str]) -> None:
-        """Remove everything but these files, such as what an interrupted task left."""
-        kept = set(paths)
-        if self.store.is_local:
-            with report_as(f"cannot clear {self.store.root}"):
-                self._keep_local(kept)
-            return
-        for path in self._objects():
-            if path not in kept:
-                self.store.objects.delete(path)
-
     def _holds_something(self) -> bool:
         if not self.store.is_local:
-            return bool(self._objects(1))
+            with report_as(f"cannot list {self.store.root}"):
+                pages = obstore.list(self.store.objects.store, chunk_size=1)
+                return any(pages)
         folder = Path(self.store.root)
         with report_as(f"cannot list {folder}"):
             return folder.is_dir() and any(folder.iterdir())
-
-    def _objects(self, most: int | None = None) -> list[str]:
-        with report_as(f"cannot list {self.store.root}"):
-            found: list[str] = []
-            for page in obstore.list(self.store.objects.store, chunk_size=most or 1_000):
-                found += [each["path"] for each in page]
-                if most is not None and found:
-                    break
-            return found
-
-    def _keep_local(self, kept: set[str]) -> None:
-        """Walk the disk itself, because the store does not list unfinished files."""
-        root = Path(self.store.root)
-        for path in sorted(root.rglob("*"), reverse=True):
-            if path.is_dir():
-                with suppress(OSError):  # it holds a file to keep
-                    path.rmdir()
-            elif path.relative_to(root).as_posix() not in kept:
-                path.unlink(missing_ok=True)
