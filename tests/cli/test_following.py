@@ -244,6 +244,31 @@ def test_a_file_that_is_written_to_while_it_is_loaded_is_set_aside_and_said(
     assert "a.jsonl" in names(inbox / "_bad")
 
 
+@pytest.mark.parametrize("text", [None, "no JSON"])
+def test_a_file_that_replaces_one_that_is_loaded_is_ingested_too(
+    graph: Graph, inbox: Path, monkeypatch: pytest.MonkeyPatch, text: str | None
+) -> None:
+    offer(inbox, "a.jsonl", ann=30)
+    if text is not None:
+        (inbox / "a.jsonl").write_text(text)
+    step = "keep" if text is None else "refuse"
+    real = getattr(Inbox, step)
+
+    def replaced(self: Inbox, *args: object) -> int:
+        monkeypatch.setattr(Inbox, step, real)
+        offer(inbox, "new.tmp", ann=31, bob=40)
+        (inbox / "new.tmp").replace(inbox / "a.jsonl")
+        found: int = real(self, *args)
+        return found
+
+    monkeypatch.setattr(Inbox, step, replaced)
+    done = followed(graph, inbox)
+
+    assert done.exit_code == 0, done.output
+    assert ages(graph) == {"ann": 31, "bob": 40}
+    assert names(inbox) == ["_bad", "_done"]
+
+
 def test_a_process_killed_after_a_commit_repeats_nothing(graph: Graph, inbox: Path) -> None:
     offer(inbox, "a.jsonl", ann=30)
     offer(inbox, "b.jsonl", bob=40)

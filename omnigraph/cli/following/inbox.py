@@ -27,6 +27,19 @@ _LOOK_SECONDS = 1.0
 _UNFINISHED = (".tmp", ".part", ".partial", ".crdownload")
 
 
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What changes when a file is written to, and which file it is."""
+
+    size: int
+    written: int
+    number: int
+
+    def is_as(self, other: "_State | None") -> bool:
+        """Return whether nothing was written between two states."""
+        return other is not None and (self.size, self.written) == (other.size, other.written)
+
+
 @dataclass(slots=True)
 class Inbox:
     """A folder in which files appear, and where those go that are done with.
@@ -36,7 +49,7 @@ class Inbox:
 
     folder: Path
     scope: str
-    _seen: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _seen: dict[str, _State] = field(default_factory=dict)
 
     def batches(self) -> Iterator[Batch | None]:
         """Yield each file that appears, in the order of names; None when there is no more now."""
@@ -57,7 +70,7 @@ class Inbox:
     def keep(self, batch: Batch, loaded: "Loaded") -> int:  # noqa: ARG002 - as all sources
         """Move a file that was ingested away; raise for one that was written to meanwhile."""
         file = self.folder / batch.name
-        if _state(file) is not None and not self._is_as_seen(file):
+        if not self._is_gone(file) and not self._is_as_seen(file):
             message = f"{file} was written to while it was ingested; only a part of it was"
             raise UnreadableError(message, hint="rename a file into the folder when it is whole")
         self.put(file, DONE)
@@ -66,7 +79,7 @@ class Inbox:
     def refuse(self, batch: Batch, failed: OmniGraphError) -> int:
         """Set a file with bad rows aside; any other error is raised, and the file stays.
 
-        One that was withdrawn meanwhile is no longer offered, whatever is wrong with it.
+        One that was withdrawn or replaced meanwhile is no longer offered, whatever it holds.
         """
         if not _is_blamed(failed):
             raise failed
@@ -78,17 +91,20 @@ class Inbox:
 
     def put(self, file: Path, where: str) -> Path | None:
         """Move a file away, and return where it is; it replaces nothing. None when it is gone."""
+        if self._is_gone(file):
+            return None
         place = self.folder / where / file.name
         place.parent.mkdir(exist_ok=True)
         number = 1
         while place.exists():
             number += 1
             place = self.folder / where / f"{file.stem}.{number}{file.suffix}"
-        self._seen.pop(file.name, None)
         try:
-            return file.rename(place)
+            moved = file.rename(place)
         except FileNotFoundError:
             return None
+        self._seen.pop(file.name, None)
+        return moved
 
     def close(self) -> None:
         """Do nothing: a folder is not held."""
@@ -106,12 +122,21 @@ class Inbox:
         files = [each for each in self.folder.iterdir() if _is_offered(each)]
         states = ((each.name, _state(each)) for each in files)
         before, self._seen = self._seen, {name: found for name, found in states if found}
-        ready = [name for name, found in self._seen.items() if before.get(name) == found]
+        ready = [name for name, found in self._seen.items() if found.is_as(before.get(name))]
         return [self.folder / name for name in sorted(ready)]
 
     def _is_as_seen(self, file: Path) -> bool:
         """Whether nothing was written to a file since the last look, and it is still there."""
-        return _state(file) == self._seen.get(file.name, ())
+        now = _state(file)
+        return now is not None and now.is_as(self._seen.get(file.name))
+
+    def _is_gone(self, file: Path) -> bool:
+        """Whether the file of the last look is no longer there, but none or another one is."""
+        now, seen = _state(file), self._seen.get(file.name)
+        if now is None or seen is None:
+            return True
+        # Where files are on another machine, their numbers may change by themselves.
+        return now.number != seen.number and not now.is_as(seen)
 
 
 def _how(file: Path, scope: str) -> "LoadKeywords":
@@ -147,10 +172,9 @@ def _is_offered(file: Path) -> bool:
     )
 
 
-def _state(file: Path) -> tuple[int, int] | None:
-    """Return what changes when a file is written to; None when it is gone."""
+def _state(file: Path) -> _State | None:
     try:
         found = file.stat()
     except FileNotFoundError:
         return None
-    return found.st_size, found.st_mtime_ns
+    return _State(found.st_size, found.st_mtime_ns, found.st_ino)
