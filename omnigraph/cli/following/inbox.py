@@ -28,14 +28,14 @@ _UNFINISHED = (".tmp", ".part", ".partial", ".crdownload")
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _FileState:
     """What changes when a file is written to, and which file it is."""
 
     size: int
     written: int
     number: int
 
-    def is_as(self, other: "_State | None") -> bool:
+    def is_as(self, other: "_FileState | None") -> bool:
         """Return whether nothing was written between two states."""
         return other is not None and (self.size, self.written) == (other.size, other.written)
 
@@ -49,7 +49,7 @@ class Inbox:
 
     folder: Path
     scope: str
-    _seen: dict[str, _State] = field(default_factory=dict)
+    _seen: dict[str, _FileState] = field(default_factory=dict)
 
     def batches(self) -> Iterator[Batch | None]:
         """Yield each file that appears, in the order of names; None when there is no more now."""
@@ -120,19 +120,19 @@ class Inbox:
     def _look(self) -> list[Path]:
         """Return the files that have not changed since the last look, in the order of names."""
         files = [each for each in self.folder.iterdir() if _is_offered(each)]
-        states = ((each.name, _state(each)) for each in files)
+        states = ((each.name, _state_of(each)) for each in files)
         before, self._seen = self._seen, {name: found for name, found in states if found}
         ready = [name for name, found in self._seen.items() if found.is_as(before.get(name))]
         return [self.folder / name for name in sorted(ready)]
 
     def _is_as_seen(self, file: Path) -> bool:
         """Whether nothing was written to a file since the last look, and it is still there."""
-        now = _state(file)
+        now = _state_of(file)
         return now is not None and now.is_as(self._seen.get(file.name))
 
     def _is_gone(self, file: Path) -> bool:
         """Whether the file of the last look is no longer there, but none or another one is."""
-        now, seen = _state(file), self._seen.get(file.name)
+        now, seen = _state_of(file), self._seen.get(file.name)
         if now is None or seen is None:
             return True
         # Where files are on another machine, their numbers may change by themselves.
@@ -172,9 +172,9 @@ def _is_offered(file: Path) -> bool:
     )
 
 
-def _state(file: Path) -> _State | None:
+def _state_of(file: Path) -> _FileState | None:
     try:
         found = file.stat()
     except FileNotFoundError:
         return None
-    return _State(found.st_size, found.st_mtime_ns, found.st_ino)
+    return _FileState(found.st_size, found.st_mtime_ns, found.st_ino)
