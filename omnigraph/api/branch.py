@@ -46,14 +46,14 @@ _LONGEST_WAIT = 1.0
 class Looks:
     """Looks at a branch: what each finds, and after it the seconds until the next.
 
-    Each iteration begins behind the cursor, which whoever may begin again moves on.
+    Each iteration begins behind the cursor, which moves on behind what was taken or is not wanted.
     """
 
     cursor: str
-    look: Callable[[str], Iterator[CommitChanges | float]]
+    look: Callable[[Looks], Iterator[CommitChanges | float]]
 
     def __iter__(self) -> Iterator[CommitChanges | float]:
-        return self.look(self.cursor)
+        return self.look(self)
 
 
 class Branch(View):
@@ -384,9 +384,9 @@ class Branch(View):
         return Looks(cursor, partial(self._looked, wanted=wanted, end=end))
 
     def _looked(
-        self, cursor: str, wanted: dict[str, Any], end: float | None
+        self, looks: Looks, wanted: dict[str, Any], end: float | None
     ) -> Iterator[CommitChanges | float]:
-        wait, cancelled = _LEAST_WAIT, self._options.cancelled
+        cursor, wait, cancelled = looks.cursor, _LEAST_WAIT, self._options.cancelled
         while cancelled is None or not cancelled.is_set():
             found = self._run(
                 operations.changes.ListChanges(branch=self.name, since=cursor, **wanted)
@@ -395,6 +395,7 @@ class Branch(View):
                 cursor, wait = each.cursor, _LEAST_WAIT
                 if not any(wanted.values()) or each.changes.stats or each.changes.schema_steps:
                     yield each
+                looks.cursor = cursor
             left = wait if end is None else end - time.monotonic()
             if left <= 0:
                 return

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextvars import copy_context
 from dataclasses import field
+from functools import partial
 from threading import Event, Lock, Thread
 
 from omnigraph.embedding.embedder import Embedder, EmbeddingTask, Vectors
@@ -34,11 +35,6 @@ class _Promise:
         while not wait([self.future], _POLL_SECONDS).done:
             check()
         return self.future.result()
-
-    def pause(self, seconds: float) -> None:
-        """Wait before the provider is asked again; raise CancelledError if nobody waits for it."""
-        if self.unwanted.wait(seconds):
-            raise CancelledError("no query waits for the vector any more")
 
 
 @dataclass(slots=True)
@@ -70,10 +66,11 @@ class AskedTexts:
                 return known
             promise = self._pending.get(key) or self._begin(key)
             promise.askers += 1
+            promise.unwanted.clear()
         try:
             return promise.result(check)
         finally:
-            self._leave(key, promise)
+            self._leave(promise)
 
     def _begin(self, key: _Key) -> _Promise:
         promise = _Promise()
@@ -84,18 +81,26 @@ class AskedTexts:
         self._pending[key] = promise
         return promise
 
-    def _leave(self, key: _Key, promise: _Promise) -> None:
-        """Wait for a vector no longer; nobody joins one that the last asker has left."""
+    def _leave(self, promise: _Promise) -> None:
+        """Wait for a vector no longer; whoever asks while it is being made joins it again."""
         with self._lock:
             promise.askers -= 1
             if not promise.askers:
                 promise.unwanted.set()
-                self._drop(key, promise)
+
+    def _pause(self, key: _Key, promise: _Promise, seconds: float) -> None:
+        """Wait before the provider is asked again; raise CancelledError if nobody waits for it."""
+        promise.unwanted.wait(seconds)
+        with self._lock:
+            if promise.askers:
+                return
+            self._drop(key, promise)
+        raise CancelledError("no query waits for the vector any more")
 
     def _make(self, key: _Key, promise: _Promise) -> None:
         embedder, text, dimension = key
         if isinstance(embedder, HttpEmbedder):
-            embedder = embedder.pausing(promise.pause)
+            embedder = embedder.pausing(partial(self._pause, key, promise))
         try:
             vector: Vectors = embedder.embed([text], dimension, EmbeddingTask.QUERY)[0]
             vector.flags.writeable = False
@@ -114,8 +119,6 @@ class AskedTexts:
             del self._pending[key]
 
     def _keep(self, key: _Key, vector: Vectors) -> None:
-        if key in self._known:
-            return  # asked for anew when nobody waited for this one any more
         self._known[key] = vector
         self._size += _size(key, vector)
         while self._size > self.most_bytes:

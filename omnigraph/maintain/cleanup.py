@@ -162,8 +162,8 @@ def _plan(
     scope.check(heads, catalogs)
     buried, retired = manifest.buried(at), manifest.retired(at)
     history = History(commits, heads, retired)
-    lately = _made_since(repository, at, listing, now - rule.grace, commits.values())
-    wanted = retained_commits(history, rule, now, lately)
+    recent = _made_since(repository, at, listing, now - rule.grace, commits.values())
+    wanted = retained_commits(history, rule, now, recent)
     wanted |= history.published.keys() - scope.commits(commits, heads)
     # What an earlier cleanup removed of a commit cannot come back.
     lost = {each for each in wanted if _has(commits[each], buried)}

@@ -250,8 +250,8 @@ class Resolutions:
         return found or self.default
 
     @property
-    def in_order(self) -> "Resolutions":
-        """The same choices, sorted by what they are for."""
+    def with_sorted_sides(self) -> "Resolutions":
+        """The same choices, the sides sorted by what they are for, so that they read alike."""
         return replace(
             self,
             types=dict(sorted(self.types.items())),

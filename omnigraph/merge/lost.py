@@ -1,5 +1,6 @@
 """Lost: refuses a merge in which one side drops what the other side wrote."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -54,8 +55,8 @@ def _lost(
         if kept is not None and not gone:
             continue
         reading = _Reading(stored, None if kept is None else gone, deadline)
-        for name, ids in reading.written(sides, side).items():
-            if count := len(ids):
+        for name, count in reading.written(sides, side).items():
+            if count:
                 rows = f"{count:,} {'row' if count == 1 else 'rows'}"
                 yield f"{name} was dropped on {dropping} side and written in {rows} on {writing}"
 
@@ -68,15 +69,21 @@ class _Reading:
     names: Sequence[str] | None
     deadline: Deadline
 
-    def written(self, sides: Sides, side: Snapshot) -> _Written:
-        """Return what a side wrote since the bases.
+    def written(self, sides: Sides, side: Snapshot) -> Mapping[str, int]:
+        """Count the rows in which a side wrote since the bases.
 
         Of several bases, one that alone changed a row is the one to compare it with. A row that
         both or neither changed has to differ from both.
         """
         bases = [each for each in sides.bases if self.stored.identity in each.commit.tables]
+        if len(bases) < 2:  # nothing is held: there may be as many rows as were ever loaded
+            counts = Counter[str]()
+            for base in bases:
+                for name, ids in self._parts(base, side):
+                    counts[name] += len(ids)
+            return counts
         found = [self._since(each, side) for each in bases]
-        written = dict(found[0]) if found else {}
+        written = dict(found[0])
         for each in found[1:]:
             written = {name: _both(ids, each[name]) for name, ids in written.items()}
         if len(bases) == 2 and sides.root is not None:
@@ -85,14 +92,32 @@ class _Reading:
                 one, other = (_both(found[at][name], own[at][name]) for at in (0, 1))
                 alone = _without(one, own[1][name]), _without(other, own[0][name])
                 written[name] = pa.concat_arrays([ids, *alone]).unique()
-        return written
+        return {name: len(ids) for name, ids in written.items()}
 
     def _since(self, old: Snapshot, new: Snapshot) -> _Written:
-        found = table_diff(old, new, self.stored, self.deadline)
-        changes = () if found is None else _in_time(found.changes(), self.deadline)
-        if self.names is None:
-            return _rows(self.stored, changes)
-        return _values(self.stored, self.names, changes)
+        stored, size = self.stored, 0
+        names = [stored.name] if self.names is None else [f"{stored.name}.{n}" for n in self.names]
+        found = {name: [_NO_IDS] for name in names}
+        for name, ids in self._parts(old, new):
+            size += ids.nbytes
+            self.deadline.check_bytes(size)
+            found[name].append(ids)
+        return {name: pa.concat_arrays(ids) for name, ids in found.items()}
+
+    def _parts(self, old: Snapshot, new: Snapshot) -> Iterator[tuple[str, pa.Array]]:
+        """Yield ids of rows that were written, with what was written in them."""
+        diff = table_diff(old, new, self.stored, self.deadline)
+        for each in () if diff is None else _in_time(diff.changes(), self.deadline):
+            if self.names is None:
+                yield self.stored.name, each.ids
+            for name in self.names or ():
+                if each.op is Op.INSERT:
+                    is_meant = to_array(each.after[name]).is_valid()
+                elif each.op is Op.UPDATE:
+                    is_meant = pa.array(each.changed[name])
+                else:
+                    continue  # a row that was deleted got no value
+                yield f"{self.stored.name}.{name}", each.ids.filter(is_meant)
 
 
 def _both(some: pa.Array, others: pa.Array) -> pa.Array:
@@ -107,20 +132,3 @@ def _in_time(changes: Iterable[RowChanges], deadline: Deadline) -> Iterator[RowC
     for each in changes:
         deadline.check()
         yield each
-
-
-def _rows(stored: StoredType, changes: Iterable[RowChanges]) -> _Written:
-    """Return the changed rows of a type."""
-    return {stored.name: pa.concat_arrays([_NO_IDS, *(each.ids for each in changes)])}
-
-
-def _values(stored: StoredType, names: Iterable[str], changes: Iterable[RowChanges]) -> _Written:
-    """Return the rows that got values of some properties; one that was deleted got none."""
-    found: dict[str, list[pa.Array]] = {name: [_NO_IDS] for name in names}
-    for each in changes:
-        for name, ids in found.items():
-            if each.op is Op.INSERT:
-                ids.append(each.ids.filter(to_array(each.after[name]).is_valid()))
-            elif each.op is Op.UPDATE:
-                ids.append(each.ids.filter(pa.array(each.changed[name])))
-    return {f"{stored.name}.{name}": pa.concat_arrays(ids) for name, ids in found.items()}

@@ -91,7 +91,7 @@ class MergeOptions:
     def intent(self, target: str, verb: str, source: str) -> Intent:
         """Return the intent of a merge; its request says what is merged, and on what terms."""
         values = dict(self.resolutions.values)
-        asked = repr(((verb, source, target), self.resolutions.in_order, self.strict))
+        asked = repr(((verb, source, target), self.resolutions.with_sorted_sides, self.strict))
         asked += repr(sorted(values.items(), key=repr)) if values else ""
         joined = dict(self.resolutions.joined)
         asked += repr(("joined", sorted(joined.items()))) if joined else ""

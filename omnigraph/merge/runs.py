@@ -404,7 +404,7 @@ def _record_end(
     repository: Repository, record: RunRecord, status: RunStatus, published: str | None
 ) -> RunRecord:
     """Record how a run ended and return its record; another process may have recorded the same."""
-    now = repository.clock.time()
+    now = repository.now()
     ended = replace(record, status=status, published_snapshot_id=published, updated_at=now)
     with unknown_outcome(f"how run '{record.run_id}' ended could not be recorded", _END_AGAIN):
         is_first = _write(repository, ended, _ENDED)

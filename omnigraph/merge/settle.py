@@ -344,7 +344,8 @@ def with_columns_of(
 ) -> tuple[pa.Table, bool]:
     """Return rows with some columns of the same rows of a side; a vector goes with its text.
 
-    And whether a row needs a vector that no side made. Columns that the rows lack are left out.
+    Also returns whether a row needs a vector that no side made. Columns that the rows lack are
+    left out.
     """
     taken = loose(rows)
     for name in columns:

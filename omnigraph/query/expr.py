@@ -350,7 +350,8 @@ def children(node: "Expr | Predicate") -> "tuple[Expr | Predicate, ...]":
 def calls_more(node: "Expr | Predicate", most: int) -> bool:
     """Return whether a node has more operators and functions inside it than so many.
 
-    No more of it are looked at: parts that occur again and again are one value, told many times.
+    It stops counting there: shared parts count as often as they occur, which may be millions of
+    times.
     """
     waiting, calls = [node], 0
     while waiting and calls <= most:

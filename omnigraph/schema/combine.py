@@ -65,9 +65,9 @@ def _compile(catalog: Catalog) -> Catalog:
 
 
 def _noted(base: Catalog, ours: Catalog, theirs: Catalog, merged: Catalog) -> list[Dropped]:
-    """Return what either side dropped, as the one has it that dropped it since the base.
+    """Return what either side dropped.
 
-    What both dropped since is as we have it.
+    Each entry is that of the side that dropped it since the base; if both did, ours.
     """
     was = {each.place: each.commit for each in base.dropped}
     mine, yours = (

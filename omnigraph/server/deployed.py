@@ -115,7 +115,8 @@ class Deployment:
             name: each.under(policies.get(name, self.default)) for name, each in opened.items()
         }
         site = Site(graphs=graphs, list_policy=policies.get(CLUSTER), number=entry.number)
-        self._report(site)
+        is_serving = before is not None and entry == self.entry
+        self._report(site, needs_all=self.needs_all and not is_serving)
         return site
 
     def _open(
@@ -145,9 +146,13 @@ class Deployment:
             **provider.environment(definition.provider, self.environment),
         }
 
-    def _report(self, site: Site) -> None:
+    def _report(self, site: Site, *, needs_all: bool) -> None:
+        """Count the graphs out of service; raise ConfigError for some if all are needed.
+
+        Those of the revision that serves already go out of service alone.
+        """
         broken = site.out_of_service
-        if broken and self.needs_all:
+        if broken and needs_all:
             names = ", ".join(each.name for each in broken)
             message = f"graphs that cannot be opened: {names}"
             raise ConfigError(message, hint="mend them, or leave --require-all-graphs out")

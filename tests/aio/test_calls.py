@@ -358,6 +358,37 @@ async def test_a_step_of_a_watch_that_is_given_up_loses_nothing(
         assert [change.id async for change in each.changes] == ["new"]
 
 
+async def test_a_step_of_a_watch_that_is_given_up_looks_at_nothing_again(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str | None] = []
+    run = Branch._run
+
+    def noted(self: Branch, asked: Any, **how: Any) -> Any:
+        if isinstance(asked, ListChanges):
+            begun.append(asked.since)
+        return run(self, asked, **how)
+
+    async with aio.open(served.graph.uri) as graph:
+        main = graph.branch()
+        head = (await main.commit).id
+        for slug in ("one", "two"):
+            await main.mutate(ADD, slug=slug)
+        watch = main.watch(since=head, types=["Knows"])
+        monkeypatch.setattr(Branch, "_run", noted)
+        for _ in range(3):
+            looked = len(begun)
+            step = asyncio.create_task(anext(watch))
+            assert await eventually(lambda seen=looked: len(begun) > seen + 1)  # type: ignore[misc]
+            step.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await step
+
+    assert begun[0] == head
+    assert len(begun) > 3
+    assert set(begun[1:]) == {begun[1]} != {head}
+
+
 async def test_watching_ends_with_its_task(graph: aio.Graph) -> None:
     async def watch() -> None:
         async for _ in graph.branch().watch():

@@ -280,6 +280,17 @@ def test_all_graphs_can_be_required(folder: Path) -> None:
         pass
 
 
+def test_where_all_graphs_are_required_one_that_goes_while_it_is_served_goes_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omnigraph.server.deployed._TRY_AGAIN_SECONDS", 0.1)
+    with fleet(folder, needs_all=True) as served:
+        shutil.rmtree(graph_uri(str(folder), "other"))
+        served.wait_for(lambda: served.client.get("/healthz").json()["graphs_out_of_service"] == 1)
+        read = {"query_source": ALL}
+        assert served.ask("POST", "/graphs/people/read", read).is_success
+
+
 def test_a_folder_that_was_never_applied_is_not_served(tmp_path: Path) -> None:
     with pytest.raises(RevisionNotFoundError), fleet(write(tmp_path / "new")):
         pass

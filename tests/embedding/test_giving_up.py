@@ -122,6 +122,19 @@ def test_a_query_that_gives_up_leaves_the_vector_to_those_that_wait_on(
     assert len(provider.received) == 1
 
 
+def test_a_text_that_is_asked_for_and_given_up_again_and_again_is_embedded_once(
+    embedder: HttpEmbedder, provider: Provider
+) -> None:
+    provider.replies.append(slowly([1.0, 0.0, 0.0, 0.0]))
+    asked = AskedTexts()
+    for _ in range(5):
+        with pytest.raises(CancelledError):
+            asked.vector(embedder, "moon", 4, give_up)
+
+    assert asked.vector(embedder, "moon", 4, go_on).tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert len(provider.received) == 1
+
+
 def test_a_provider_is_not_asked_again_for_a_vector_that_nobody_waits_for(
     asking: Asking, embedder: HttpEmbedder, provider: Provider
 ) -> None:

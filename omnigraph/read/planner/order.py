@@ -33,7 +33,7 @@ MOST_LINKS = 10
 _WHOLE_PART = 16
 
 
-def never() -> None:
+def check_nothing() -> None:
     """Stand for a check of the time where there is no limit to it."""
 
 
@@ -77,7 +77,7 @@ class PatternOrder:
     outer: Mapping[str, tuple[str, ...]]
     needed: _Variables
     grouped: _Variables = frozenset()
-    check: Callable[[], None] = never
+    check: Callable[[], None] = check_nothing
     _far: dict[Follow, _Variables | None] = field(default_factory=dict, init=False)
 
     def best(self, rows: float) -> Outcome:

@@ -39,7 +39,7 @@ from omnigraph.query.plan import (
 from omnigraph.query.planning.arrange import Move, Orders, PatternGraph, rearrange, take_apart
 from omnigraph.query.planning.rewrite import find_uncountable
 from omnigraph.read.planner.estimate import Estimator, ValueOf
-from omnigraph.read.planner.order import PatternOrder, never
+from omnigraph.read.planner.order import PatternOrder, check_nothing
 from omnigraph.schema.values import Value
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -70,7 +70,7 @@ def arrange_plan(
     snapshot: Snapshot,
     topology: Topology,
     params: Mapping[str, Value | None] | None = None,
-    check: Callable[[], None] = never,
+    check: Callable[[], None] = check_nothing,
 ) -> ArrangedPlan:
     """Return the plan with its patterns in the orders that cost least on a snapshot.
 

@@ -30,7 +30,7 @@ def log(
         yield head
         yield from _before(walk, head)
         return
-    last = repository.commit(after)
+    last = repository.commit(after, walk.at)
     if not _has_passed(walk, head, last, branch):
         raise CommitNotFoundError(f"'{branch}' never stood at {after}")
     yield from _before(walk, last)

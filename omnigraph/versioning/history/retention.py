@@ -63,12 +63,12 @@ class History:
 
 
 def retained_commits(
-    history: History, rule: Retention, now: int, lately: Set[str] = frozenset()
+    history: History, rule: Retention, now: int, recent: Set[str] = frozenset()
 ) -> set[str]:
     """Return the ids of the commits that keep their tables.
 
     These are the heads of branches and tags, what the rule keeps, and every commit that a merge
-    of two of them would start from. `lately` are commits that the store knows to be made within the
+    of two of them would start from. `recent` are commits that the store knows to be made within the
     grace period, whatever the clock of their writer said. Raises StorageError when the record of
     one is missing.
     """
@@ -77,7 +77,7 @@ def retained_commits(
         branches = (at for name, at in history.heads.items() if not name.startswith(TAG))
         kept |= {each for at in branches for each in _newest(history, at, rule.keep)}
     kept |= {each for each, until in _until(history).items() if until > now - rule.age}
-    kept |= {parent for each in lately for parent in history.commits[each].parents}
+    kept |= {parent for each in recent for parent in history.commits[each].parents}
     missing = sorted(kept - history.commits.keys())
     if missing:
         hint = "fsck tells whether more is missing"
