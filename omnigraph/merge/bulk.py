@@ -27,7 +27,7 @@ from omnigraph.merge.rowmerge import (
 )
 from omnigraph.merge.settle import SettledRows, with_columns_of
 from omnigraph.merge.stored_change import Soundness, StoredChange, StoredPart
-from omnigraph.merge.threeway import Terms, align_rows
+from omnigraph.merge.threeway import Terms
 from omnigraph.schema.catalog import StoredType
 from omnigraph.spark.choice import Engine, default_settings, runner_for_merge
 from omnigraph.spark.deadline import Deadline, deadline_of
@@ -379,9 +379,7 @@ def _with_parts(type_merge: TypeMerge, rows: pa.Table, settled: SettledRows) -> 
         is_meant = pc.is_in(rows["id"], value_set=ids)
         here, others = rows.filter(is_meant), rows.filter(pc.invert(is_meant))
         table = type_merge.ours if side is Side.OURS else type_merge.theirs
-        there = look_up_rows(table, "id", to_array(here["id"]), here.column_names)
-        here, there = align_rows(here, there.cast(here.schema))
-        taken, _ = with_columns_of(type_merge.stored, here, there, columns)
+        _, taken, _ = with_columns_of(type_merge.stored, here, table, columns)
         rows = pa.concat_tables([others, taken])
     return rows
 

@@ -296,11 +296,11 @@ def _check_agreement(
     values: Mapping[PropertyKey, object],
 ) -> None:
     """Raise InputError where the conflicts of one property are resolved in different ways."""
+    sides = dict(properties)
     for key, side in rules.items():
-        if properties.get(key, side) is not side:
-            raise InputError(f"{_shown(key)} has both ours and theirs", hint="choose one of them")
+        _choose(sides, key, side)
     for key in values:
-        if key in properties or key in rules:
+        if key in sides:
             raise InputError(f"{_shown(key)} has both `take` and `value`", hint="set one")
 
 

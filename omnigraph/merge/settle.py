@@ -22,6 +22,7 @@ from omnigraph.merge.rowmerge import in_order, loose, without
 from omnigraph.merge.threeway import align_rows
 from omnigraph.merge.vectors import join_vectors
 from omnigraph.schema.catalog import EdgeType, StoredType, column_name, field_name
+from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.draft import TypeChange
 from omnigraph.write.upsert import with_column
@@ -133,9 +134,7 @@ class Settling:
         stored, change = stored_type(self.ours, name), self._change(name)
         here = rows_left(self.ours, change, ids)
         table = self._snapshot(side).table(stored.identity)
-        there = look_up_rows(table, "id", here["id"].combine_chunks(), here.column_names)
-        here, there = align_rows(here, there.cast(here.schema))
-        rows, due = with_columns_of(stored, here, there, columns)
+        here, rows, due = with_columns_of(stored, here, table, columns)
         self.revalued |= {name} if due else set()
         rows = rows.filter(pa.array(~equal_rows(rows, here.cast(rows.schema))))
         both = here["id"].combine_chunks()
@@ -340,21 +339,23 @@ def rows_left(ours: Snapshot, change: TypeChange, ids: pa.Array) -> pa.Table:
 
 
 def with_columns_of(
-    stored: StoredType, rows: pa.Table, side: pa.Table, columns: Sequence[str]
-) -> tuple[pa.Table, bool]:
-    """Return rows with some columns of the same rows of a side; a vector goes with its text.
+    stored: StoredType, rows: pa.Table, side: Table, columns: Sequence[str]
+) -> tuple[pa.Table, pa.Table, bool]:
+    """Return those of some rows that a side has, before and after they get its columns.
 
-    Also returns whether a row needs a vector that no side made. Columns that the rows lack are
-    left out.
+    A vector goes with its text; also returns whether a row needs one that no side made. Columns
+    that the rows lack are left out.
     """
-    taken = loose(rows)
+    there = look_up_rows(side, "id", rows["id"].combine_chunks(), rows.column_names)
+    here, there = align_rows(rows, there.cast(rows.schema))
+    taken = loose(here)
     for name in columns:
-        if name in rows.column_names:
-            taken = with_column(taken, name, side[name].combine_chunks())
-    if any(each.name not in rows.column_names for each in stored.properties.values()):
-        return taken, False
-    taken, due = join_vectors(stored, taken, (rows, side))
-    return taken, bool(due.any())
+        if name in here.column_names:
+            taken = with_column(taken, name, there[name].combine_chunks())
+    if any(each.name not in here.column_names for each in stored.properties.values()):
+        return here, taken, False
+    taken, due = join_vectors(stored, taken, (here, there))
+    return here, taken, bool(due.any())
 
 
 def stored_type(snapshot: Snapshot, name: str) -> StoredType:

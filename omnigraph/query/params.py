@@ -1,7 +1,6 @@
 """Params: binds values from JSON or Python to the parameters that a query declares."""
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
@@ -15,6 +14,7 @@ from omnigraph.query.plan import Limit, Plan
 from omnigraph.query.resolve import MOST_EDITS
 from omnigraph.schema.parsing.type_parser import TypeRef
 from omnigraph.schema.values import BadValue, Value, coerce
+from omnigraph.syntax.json_numbers import parse_finite, refuse_constant
 from omnigraph.syntax.problems import Problems
 
 _ANY = 2**64
@@ -81,7 +81,7 @@ def parse_json(text: str) -> object:
     What a load refuses is refused: numbers that are not finite, and names that are given twice.
     """
     return json.loads(
-        text, object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite
+        text, object_pairs_hook=_object, parse_constant=refuse_constant, parse_float=parse_finite
     )
 
 
@@ -92,17 +92,6 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
             raise ValueError(f"'{name}' is given twice")
         found[name] = value
     return found
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not a number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"{text} is too large a number")
-    return number
 
 
 def _coerce_param(name: str, value: object, kind: TypeRef, problems: Problems) -> Value | None:

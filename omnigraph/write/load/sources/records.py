@@ -1,7 +1,6 @@
 """Records: turns lines of JSON into typed columns, and reports why a line is bad."""
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
@@ -32,6 +31,7 @@ from omnigraph.schema.types import (
     VectorType,
 )
 from omnigraph.spark.deadline import Deadline
+from omnigraph.syntax.json_numbers import parse_finite, refuse_constant
 from omnigraph.syntax.problems import suggest
 from omnigraph.write.load.sources.fields import end_reason, integer_ends
 
@@ -446,8 +446,8 @@ def decode_line(line: bytes) -> object:
         value: object = json.loads(
             line.rstrip(b"\r\n").decode(),
             object_pairs_hook=RecordObject.of,
-            parse_constant=_no_constant,
-            parse_float=_finite,
+            parse_constant=refuse_constant,
+            parse_float=parse_finite,
             parse_int=_whole,
         )
     except json.JSONDecodeError as bad:
@@ -459,13 +459,6 @@ def decode_line(line: bytes) -> object:
     return [value] if isinstance(value, str) else value
 
 
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"{text} is too large a number")
-    return number
-
-
 class _MinusZero(int):
     """`-0`, which is the whole number 0 but another float."""
 
@@ -475,10 +468,6 @@ class _MinusZero(int):
 
 def _whole(text: str) -> int:
     return _MinusZero() if text == "-0" else int(text)
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not a number")
 
 
 def _is_number(value: object) -> bool:
